@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from django.db.models.functions import Length
+from django.utils.translation import gettext as _
 
 from apps.collections.models import Collection, Document
 from apps.datasets.generation.corpus import LEAST_CHARS, chunks_open
@@ -157,7 +158,7 @@ def _merged(places: set[tuple[int, int]]) -> list[tuple[int, int]]:
 def _document(chunks: list[Row], places: list[tuple[int, int]], named: set[int]) -> DocumentCoverage:
     ends = [end for _, end in places]
     asked = []
-    for _, _, _, pk, _, start, end, _ in chunks:
+    for *_ids, pk, _index, start, end, _page in chunks:
         at = bisect_left(ends, start + 1)
         asked.append(pk in named or (at < len(places) and places[at][0] < end))
     each = -(-len(chunks) // CELLS)
@@ -201,7 +202,8 @@ def coverage_shown(check: DatasetCheck | None, most: int = LISTED) -> CoverageFi
             (
                 found["document"],
                 [(_told(cell), cell["asked"] / cell["chunks"]) for cell in found["stretches"]],
-                f"{found['asked']:,} of {found['chunks']:,}",
+                _("%(asked)s of %(chunks)s")
+                % {"asked": f"{found['asked']:,}", "chunks": f"{found['chunks']:,}"},
             )
             for found in shown
         ]
@@ -212,9 +214,29 @@ def coverage_shown(check: DatasetCheck | None, most: int = LISTED) -> CoverageFi
 
 
 def _told(cell: Mapping[str, Any]) -> str:
-    first, last = cell["first"], cell["last"]
-    name = f"Passage {first}" if first == last else f"Passages {first} to {last}"
-    page = f", page {cell['page']}" if cell["page"] else ""
-    if first == last:
-        return f"{name}{page}: {'has a question' if cell['asked'] else 'no question'}"
-    return f"{name}{page}: {cell['asked'] or 'none'} of {cell['chunks']} with a question"
+    facts = {name: cell[name] for name in ("first", "last", "page", "asked", "chunks")}
+    if cell["first"] == cell["last"]:
+        if cell["page"]:
+            told = (
+                _("Passage %(first)s, page %(page)s: has a question")
+                if cell["asked"]
+                else _("Passage %(first)s, page %(page)s: no question")
+            )
+        else:
+            told = (
+                _("Passage %(first)s: has a question")
+                if cell["asked"]
+                else _("Passage %(first)s: no question")
+            )
+        return told % facts
+    if not cell["asked"]:
+        if cell["page"]:
+            told = _("Passages %(first)s to %(last)s, page %(page)s: none of %(chunks)s with a question")
+        else:
+            told = _("Passages %(first)s to %(last)s: none of %(chunks)s with a question")
+        return told % facts
+    if cell["page"]:
+        told = _("Passages %(first)s to %(last)s, page %(page)s: %(asked)s of %(chunks)s with a question")
+    else:
+        told = _("Passages %(first)s to %(last)s: %(asked)s of %(chunks)s with a question")
+    return told % facts

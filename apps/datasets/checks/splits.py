@@ -12,6 +12,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
+from django.utils.translation import gettext as _
+
 from apps.datasets.records.record import Record, RecordSource, Split
 from basics.errors import Invalid
 
@@ -56,7 +58,7 @@ def divide(
     """
     wanted = dict(SHARES if shares is None else shares)
     if not wanted or min(wanted.values()) < 0 or abs(sum(wanted.values()) - 1) > 1e-6:
-        raise Invalid("shares_wrong", "The shares of the splits must be 0 or more and sum to 100 %.")
+        raise Invalid("shares_wrong", _("The shares of the splits must be 0 or more and sum to 100 %."))
     groups = _groups(list(items))
     lacking = {
         name: Counter({stratum: count * share for stratum, count in _strata(groups).items()})

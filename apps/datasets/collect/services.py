@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from apps.collections.models import Document
 from apps.conversations.feedback.selectors import feedback_list
 from apps.conversations.models import Conversation, Feedback, Message, Turn
@@ -60,7 +62,9 @@ def turns_collect(*, actor: Actor, conversation_pk: int, turn_pks: Sequence[int]
     """
     actor.require("dataset.read")
     if len(turn_pks) > MAX_TURNS:
-        raise Invalid("turns_many", f"Choose at most {MAX_TURNS} answers at once.")
+        raise Invalid(
+            "turns_many", _("Choose at most %(max_turns)s answers at once.") % {"max_turns": MAX_TURNS}
+        )
     conversation = conversation_get(actor=actor, pk=conversation_pk)
     turns = turn_list(actor=actor, conversation=conversation)
     if turn_pks:
@@ -92,7 +96,7 @@ def rows_collect(
     actor.require("dataset.write")
     found = turns_collect(actor=actor, conversation_pk=conversation.pk, turn_pks=turn_pks)
     if not turn_pks or not found:
-        raise Invalid("turns_none", "Choose at least one answered question.")
+        raise Invalid("turns_none", _("Choose at least one answered question."))
     return _added(tenant, actor, dataset, found, "conversation")
 
 
@@ -107,7 +111,9 @@ def feedback_collect(*, actor: Actor, feedback_pks: Sequence[int]) -> list[Colle
     """
     actor.require("dataset.read")
     if len(feedback_pks) > MAX_TURNS:
-        raise Invalid("turns_many", f"Choose at most {MAX_TURNS} answers at once.")
+        raise Invalid(
+            "turns_many", _("Choose at most %(max_turns)s answers at once.") % {"max_turns": MAX_TURNS}
+        )
     rows = list(feedback_list(actor=actor).filter(pk__in=list(feedback_pks)))
     documents = _documents(actor, [said.turn for said in rows])
     found = []
@@ -135,7 +141,7 @@ def feedback_rows_collect(
     actor.require("dataset.write")
     found = feedback_collect(actor=actor, feedback_pks=feedback_pks)
     if not found:
-        raise Invalid("turns_none", "Choose at least one judged answer.")
+        raise Invalid("turns_none", _("Choose at least one judged answer."))
     return _added(tenant, actor, dataset, found, "feedback")
 
 

@@ -8,6 +8,8 @@ from typing import Any
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods
 
 from apps.conversations.feedback.selectors import REASONS, feedback_list
@@ -111,14 +113,21 @@ def _added(
     pk = number(request.POST.get("dataset", ""))
     try:
         if not pk:
-            raise Invalid("dataset_needed", "Choose a dataset for the rows.")
+            raise Invalid("dataset_needed", _("Choose a dataset for the rows."))
         dataset = selectors.dataset_get(actor=request.actor, pk=pk)
         made = add(dataset, numbers(request.POST.getlist("pick")))
     except Invalid as error:
         messages.error(request, error.message)
         return None
-    told = f"{len(made.created):,} new, waiting for review."
-    if made.duplicates:
-        told += f" {made.duplicates:,} were already there."
-    messages.success(request, told)
+    new, known = len(made.created), made.duplicates
+    told = [
+        ngettext("%(count)s new, waiting for review.", "%(count)s new, waiting for review.", new)
+        % {"count": f"{new:,}"}
+    ]
+    if known:
+        told.append(
+            ngettext("%(count)s was already there.", "%(count)s were already there.", known)
+            % {"count": f"{known:,}"}
+        )
+    messages.success(request, " ".join(told))
     return redirect("datasets:review", tenant_slug, pk)

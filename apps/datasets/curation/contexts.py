@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.utils.text import capfirst, get_text_list
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
 from apps.datasets.checks.coverage import coverage_shown
 from apps.datasets.curation import selectors as curation_selectors
 from apps.datasets.curation.dividing import is_kept
@@ -15,8 +19,8 @@ from apps.datasets.models import DatasetCheck, DatasetExport, DatasetImport
 from apps.datasets.rows import selectors
 from tenancy.actors import Actor
 
-_ACTS: dict[str, list[tuple[str, str]]] = {
-    kind: [(act, SETTLEMENTS[act]) for act in acts]
+_ACTS = {
+    kind: [(act, gettext_lazy(SETTLEMENTS[act])) for act in acts]
     for kind, acts in {
         DatasetCheck.Kind.DUPLICATES.value: ("reject",),
         DatasetCheck.Kind.CONTAMINATION.value: ("train", "reject"),
@@ -79,6 +83,17 @@ def checks_context(*, actor: Actor, pk: int, form: SplitsForm | None = None) -> 
         "coverage": coverage_shown(found.get(DatasetCheck.Kind.COVERAGE.value)),
         "undoable": division if division and is_kept(division) else None,
         "is_active": any(row.is_active for row in found.values()),
+        **_division_told(found.get(DatasetCheck.Kind.SPLITS.value)),
+    }
+
+
+def _division_told(division: DatasetCheck | None) -> dict[str, str]:
+    """Return the lists of a division's sentences: documents in several splits, and splits without a row."""
+    result = {} if division is None else division.result
+    leaking = [f"{leak['document']} ({', '.join(leak['splits'])})" for leak in result.get("leaking", ())[:5]]
+    return {
+        "leaking_told": ", ".join(leaking),
+        "empty_told": capfirst(get_text_list(list(result.get("empty", ())), _("and"))),
     }
 
 

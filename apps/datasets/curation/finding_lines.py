@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop, ngettext
+
 from apps.datasets.curation.selectors import rows_named
 from apps.datasets.models import Dataset, DatasetCheck, DatasetRow, RowStatus, Split
 from apps.datasets.rows.page_values import number
@@ -35,10 +38,11 @@ class FindingLine:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """The first findings of a check, and how many it listed."""
+    """The first findings of a check, and how many it listed; of each kind, its name and how many there are."""
 
     lines: list[FindingLine]
     listed: int
+    counts: list[tuple[str, int]]
 
     @property
     def is_open(self) -> bool:
@@ -47,10 +51,35 @@ class Findings:
 
 
 _KINDS = {
-    "exact": "the same words",
-    "near": "nearly the same words",
-    "meaning": "the same meaning",
-    "passage": "the same passage",
+    "exact": gettext_noop("the same words"),
+    "near": gettext_noop("nearly the same words"),
+    "meaning": gettext_noop("the same meaning"),
+    "passage": gettext_noop("the same passage"),
+}
+_COUNTS = {
+    "exact": gettext_noop("exact"),
+    "near": gettext_noop("near"),
+    "meaning": gettext_noop("meaning"),
+    "passage": gettext_noop("passage"),
+    "contaminated": gettext_noop("contaminated"),
+    "overlapping": gettext_noop("overlapping"),
+    "passages with a question": gettext_noop("passages with a question"),
+    "without": gettext_noop("without"),
+    "documents": gettext_noop("documents"),
+    "documents without any": gettext_noop("documents without any"),
+    "email": gettext_noop("email"),
+    "phone": gettext_noop("phone"),
+    "card": gettext_noop("card"),
+    "key": gettext_noop("key"),
+    "token": gettext_noop("token"),
+    "private_key": gettext_noop("private_key"),
+    "password": gettext_noop("password"),
+}
+"""What checks count, by the name in their results; other names (``iban``, ``ssn``) are the same in every language."""
+_SPLITS = {
+    Split.TRAIN: gettext_noop("from train"),
+    Split.VALIDATION: gettext_noop("from validation"),
+    Split.TEST: gettext_noop("from test"),
 }
 
 
@@ -71,7 +100,8 @@ def findings_of(*, actor: Actor, dataset: Dataset, check: DatasetCheck) -> Findi
         elsewhere = "" if seen.isdecimal() else seen
         is_open = _is_open(check, one, other, elsewhere)
         lines.append(FindingLine(one, other, _kind(hit), _found(hit), is_open, elsewhere))
-    return Findings(lines, len(found))
+    counts = [(_counted(name), count) for name, count in check.result.get("counts", {}).items()]
+    return Findings(lines, len(found), counts)
 
 
 _LISTS = ("pairs", "overlaps", "findings", "rows_along")
@@ -81,11 +111,18 @@ _NAMES = ("dropped", "kept", "evaluated", "seen", "row")
 def _kind(hit: dict[str, Any]) -> str:
     if "words" in hit:
         if hit.get("similarity"):
-            return _KINDS["meaning"]
-        return f"{hit['words']} words" if hit["words"] else "the same question"
+            return _(_KINDS["meaning"])
+        if not hit["words"]:
+            return _("the same question")
+        return ngettext("%(count)s word", "%(count)s words", hit["words"]) % {"count": hit["words"]}
     if "before" in hit:
-        return f"from {hit['before']}" if hit["before"] else "was not in a split"
-    return _KINDS.get(hit["kind"], str(hit["kind"]))
+        return _(_SPLITS[hit["before"]]) if hit["before"] else _("was not in a split")
+    kind = str(hit["kind"])
+    return _(_KINDS[kind]) if kind in _KINDS else _counted(kind)
+
+
+def _counted(name: str) -> str:
+    return _(_COUNTS[name]) if name in _COUNTS else name or _("without a split")
 
 
 def _found(hit: dict[str, Any]) -> str:

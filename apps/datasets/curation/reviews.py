@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from django.db import transaction
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from apps.datasets.checks.scan import redact
 from apps.datasets.checks.splits import document_key
@@ -23,8 +25,12 @@ NEEDED = 2
 MAX_SETTLED = 200
 MOST_ALONG = 1_000
 """Rows that move with others in the request of a person; more take the job that divides."""
-SETTLEMENTS = {"reject": "Reject", "train": "Move to training", "redact": "Hide what was found"}
-"""What can be done with rows that a check has found, and how it is called."""
+SETTLEMENTS = {
+    "reject": gettext_noop("Reject"),
+    "train": gettext_noop("Move to training"),
+    "redact": gettext_noop("Hide what was found"),
+}
+"""What can be done with rows that a check has found, and how it is called in English; pages translate it."""
 
 
 def row_review(
@@ -45,12 +51,12 @@ def row_review(
     """
     actor.require("dataset.write")
     if actor.user_id is None:
-        raise Denied("person_needed", "Only a person can review rows. Use a key that acts for a person.")
+        raise Denied("person_needed", _("Only a person can review rows. Use a key that acts for a person."))
     if verdict not in RowReview.Verdict.values:
-        raise Invalid("verdict_unknown", "Choose approve or reject.")
+        raise Invalid("verdict_unknown", _("Choose approve or reject."))
     note = note.strip()[:MAX_NOTE]
     if verdict == RowReview.Verdict.REJECT and not note:
-        message = "Say why the row is rejected."
+        message = _("Say why the row is rejected.")
         raise Invalid("note_empty", message, data={"fields": {"note": [message]}})
     with transaction.atomic():
         locked: DatasetRow | None = (
@@ -64,7 +70,7 @@ def row_review(
             raise Missing("row")
         if locked.content_hash != content_hash:
             raise Conflict(
-                "row_changed", "Another member changed this row in the meantime. Look at it again."
+                "row_changed", _("Another member changed this row in the meantime. Look at it again.")
             )
         RowReview.objects.create(
             tenant=tenant,
@@ -102,10 +108,12 @@ def rows_settle(
     """
     actor.require("dataset.write")
     if act not in SETTLEMENTS:
-        raise Invalid("act_unknown", f"Choose one of {', '.join(SETTLEMENTS)}.")
+        raise Invalid(
+            "act_unknown", _("Choose one of %(settlements)s.") % {"settlements": ", ".join(SETTLEMENTS)}
+        )
     wanted = set(row_pks)
     if not wanted or len(wanted) > MAX_SETTLED:
-        raise Invalid("rows_none", f"Choose 1 to {MAX_SETTLED} rows.")
+        raise Invalid("rows_none", _("Choose 1 to %(max_settled)s rows.") % {"max_settled": MAX_SETTLED})
     changed = 0
     with transaction.atomic():
         rows = DatasetRow.objects.visible_to(actor).select_for_update(of=("self",))
@@ -136,7 +144,8 @@ def _of_their_documents(actor: Actor, dataset: Dataset, rows: list[DatasetRow]) 
         if len(found) >= MOST_ALONG:
             raise Conflict(
                 "rows_many",
-                f"{MOST_ALONG:,} rows or more use the same documents. Divide the rows by document again.",
+                _("%(most_along)s rows or more use the same documents. Divide the rows by document again.")
+                % {"most_along": f"{MOST_ALONG:,}"},
             )
     return list(found.values())
 

@@ -9,6 +9,7 @@ from uuid import uuid4
 
 from django.conf import settings
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from apps.datasets.checks.splits import SHARES, divide
 from apps.datasets.curation.dividing import is_kept
@@ -69,9 +70,13 @@ def export_start(
     actor.require("dataset.write")
     version_require(actor=actor, version=version)
     if not format_get(form).is_export:
-        raise _wrong("format", "This format can only be imported. Choose another one.")
+        raise _wrong("format", _("This format can only be imported. Choose another one."))
     if split not in ("", *Split.values):
-        raise _wrong("split", f"“{split[:40]}” isn't a split. Choose one of: {', '.join(Split.values)}.")
+        raise _wrong(
+            "split",
+            _("“%(split)s” isn't a split. Choose one of: %(values)s.")
+            % {"split": split[:40], "values": ", ".join(Split.values)},
+        )
     with transaction.atomic():
         row: DatasetExport = DatasetExport.objects.create(
             tenant=tenant,
@@ -156,12 +161,16 @@ def check_start(
     """
     actor.require("dataset.write")
     if kind not in DatasetCheck.Kind.values:
-        raise _wrong("kind", f"There is no check “{kind[:40]}”: {', '.join(DatasetCheck.Kind.values)}.")
+        raise _wrong(
+            "kind",
+            _("There is no check “%(kind)s”: %(values)s.")
+            % {"kind": kind[:40], "values": ", ".join(DatasetCheck.Kind.values)},
+        )
     options: dict[str, object] = {}
     if kind == DatasetCheck.Kind.SPLITS:
         chosen = dict(SHARES if shares is None else shares)
         if set(chosen) - set(Split.values):
-            raise _wrong("shares", f"A split is one of {', '.join(Split.values)}.")
+            raise _wrong("shares", _("A split is one of %(values)s.") % {"values": ", ".join(Split.values)})
         divide([], chosen)
         options = {"shares": chosen, "seed": seed} | ({"is_trial": True} if is_trial else {})
     elif kind == DatasetCheck.Kind.DUPLICATES:
@@ -194,10 +203,14 @@ def split_assign(
     """
     actor.require("dataset.write")
     if into not in Split.values:
-        raise _wrong("into", f"Choose a split: {', '.join(Split.values)}.")
+        raise _wrong("into", _("Choose a split: %(values)s.") % {"values": ", ".join(Split.values)})
     only = only or RowFilter()
     if bool(only.asked_for) == bool(row_pks) or len(row_pks) > MAX_CHOSEN:
-        raise _wrong("rows", f"Choose rows by a filter, or list up to {MAX_CHOSEN:,} ids.")
+        raise _wrong(
+            "rows",
+            _("Choose rows by a filter, or list up to %(max_chosen)s ids.")
+            % {"max_chosen": f"{MAX_CHOSEN:,}"},
+        )
     options: dict[str, object] = {"into": into}
     options |= {"rows": sorted(set(row_pks))} if row_pks else {"only": only.asked_for}
     options |= {"is_trial": True} if is_trial else {}
@@ -205,7 +218,7 @@ def split_assign(
     if row_pks:
         found = found.filter(pk__in=row_pks)
     if not found.exclude(status=RowStatus.REJECTED).exists():
-        raise _wrong("rows", "No matching rows that aren't rejected.")
+        raise _wrong("rows", _("No matching rows that aren't rejected."))
     return _check_begin(tenant, actor, dataset, DatasetCheck.Kind.SPLITS.value, options)
 
 
@@ -217,7 +230,7 @@ def split_apply(*, tenant: Tenant, actor: Actor, check: DatasetCheck) -> Dataset
     """
     actor.require("dataset.write")
     if not check.options.get("is_trial") or check.status != WorkStatus.COMPLETED:
-        raise Conflict("no_trial", "Preview the division first.")
+        raise Conflict("no_trial", _("Preview the division first."))
     options = {name: value for name, value in check.options.items() if name != "is_trial"}
     return _check_begin(tenant, actor, check.dataset, DatasetCheck.Kind.SPLITS.value, options)
 
@@ -232,7 +245,7 @@ def split_undo(*, tenant: Tenant, actor: Actor, check: DatasetCheck) -> DatasetC
     """
     actor.require("dataset.write")
     if check.is_active or not is_kept(check):
-        raise Conflict("nothing_moved", "This division moved no rows, so there is nothing to undo.")
+        raise Conflict("nothing_moved", _("This division moved no rows, so there is nothing to undo."))
     return _check_begin(tenant, actor, check.dataset, DatasetCheck.Kind.SPLITS.value, {"undo": check.pk})
 
 
@@ -245,7 +258,7 @@ def _check_begin(
             locked.options = {**locked.options, **options}
             locked.save(update_fields=["options"])
         if DatasetCheck.objects.filter(dataset=dataset, kind=kind, status__in=WORK_ACTIVE).exists():
-            raise Conflict("check_active", "This check is already running.")
+            raise Conflict("check_active", _("This check is already running."))
         row: DatasetCheck = DatasetCheck.objects.create(
             tenant=tenant, dataset=dataset, kind=kind, options=dict(options), created_by_id=actor.user_id
         )
@@ -256,7 +269,7 @@ def _named_sets(actor: Actor, dataset: Dataset, against: Sequence[int] | None) -
     wanted = set(dataset.options.get("against", []) if against is None else against) - {dataset.pk}
     there = Dataset.objects.visible_to(actor).filter(pk__in=wanted).values_list("pk", flat=True)
     if against is not None and wanted - set(there):
-        raise _wrong("against", "Choose datasets of this workspace by their ids.")
+        raise _wrong("against", _("Choose datasets of this workspace by their ids."))
     return sorted(there)
 
 
@@ -278,15 +291,15 @@ def finding_accept(
     actor.require("dataset.write")
     if actor.user_id is None:
         raise Denied(
-            "person_needed", "Only a person can approve an export. Use a key that acts for a person."
+            "person_needed", _("Only a person can approve an export. Use a key that acts for a person.")
         )
     note = note.strip()[:MAX_NOTE]
     if not note:
-        raise _wrong("note", "Say why this is safe to export.")
+        raise _wrong("note", _("Say why this is safe to export."))
     known = {found["fingerprint"]: found for found in export.findings}
     chosen = list(dict.fromkeys(fingerprints))
     if not chosen or set(chosen) - set(known):
-        raise _wrong("findings", "Choose findings of this export.")
+        raise _wrong("findings", _("Choose findings of this export."))
     with transaction.atomic():
         rows = [
             Acceptance(

@@ -7,6 +7,7 @@ from typing import TypeVar
 from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from apps.datasets.curation.dividing import is_kept
 from apps.datasets.curation.services import WORK_NOUNS, split_undo
@@ -49,9 +50,9 @@ def work_stop(*, tenant: Tenant, actor: Actor, work: W) -> W:
         locked = rows.select_related("dataset").get(pk=work.pk)
         job = Job.objects.filter(tenant=tenant, pk=locked.job_id or 0).first()
         if not locked.is_active or job is None:
-            raise Conflict("work_ended", "This has already ended.")
+            raise Conflict("work_ended", _("This has already ended."))
         if isinstance(locked, DatasetCheck) and "undo" in locked.options:
-            raise Conflict("work_goes_back", "Rows are being moved back, which can't be stopped halfway.")
+            raise Conflict("work_goes_back", _("Rows are being moved back, which can't be stopped halfway."))
         if job.cancel_requested_at is None:
             job_cancel(tenant=tenant, actor=actor, job=job)
             notify(tenant.pk, job.topic)

@@ -9,6 +9,8 @@ from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.http import urlencode
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from apps.collections.documents.uploads import posted_file
@@ -85,9 +87,9 @@ def row_edit(request: TenantRequest, tenant_slug: str, pk: int, row_pk: int) -> 
         except DomainError as error:
             _tell(request, error)
         else:
-            messages.success(request, "Row saved. Approve it when it is correct.")
+            messages.success(request, _("Row saved. Approve it when it is correct."))
     else:
-        messages.error(request, "Enter a question.")
+        messages.error(request, _("Enter a question."))
     return _back("datasets:review", tenant_slug, pk, after=row_pk - 1)
 
 
@@ -295,7 +297,8 @@ def rows_settle(request: TenantRequest, tenant_slug: str, pk: int) -> HttpRespon
     except DomainError as error:
         _tell(request, error)
     else:
-        messages.success(request, f"{changed:,} row{'' if changed == 1 else 's'} changed.")
+        told = ngettext("%(count)s row changed.", "%(count)s rows changed.", changed)
+        messages.success(request, told % {"count": f"{changed:,}"})
     return redirect("datasets:checks", tenant_slug, pk)
 
 

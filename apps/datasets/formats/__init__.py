@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from django.utils.translation import gettext as _
+
 from apps.datasets.formats.anthropic import AnthropicMessages
 from apps.datasets.formats.base import Card, Format, RowError, Rows, Validation, validate
 from apps.datasets.formats.beir import Beir
@@ -46,6 +48,9 @@ def format_get(name: str) -> Format:
     """Return the format of a name. Raises Invalid for one that is unknown."""
     if name not in FORMATS:
         known = ", ".join(FORMATS)
-        message = f"There is no format “{name[:40]}”. Choose one of {known}."
+        message = _("There is no format “%(name)s”. Choose one of %(known)s.") % {
+            "name": name[:40],
+            "known": known,
+        }
         raise Invalid("format_unknown", message, data={"fields": {"format": [message]}})
     return FORMATS[name]

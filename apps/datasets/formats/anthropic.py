@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from django.utils.translation import gettext_noop
+
 from apps.datasets.formats.chat import ChatLines, text_of
 from apps.datasets.records.record import ToolCall, ToolSpec, TraceMessage
 from basics.errors import Invalid
@@ -17,8 +19,10 @@ class AnthropicMessages(ChatLines):
     """Messages with blocks of text, tool use and tool results."""
 
     name = "anthropic"
-    title = "Anthropic messages"
-    purpose = "Conversations as the Messages API takes them, with tool use. Sources and scores are left out."
+    title = gettext_noop("Anthropic messages")
+    purpose = gettext_noop(
+        "Conversations as the Messages API takes them, with tool use. Sources and scores are left out."
+    )
 
     def encode_chat(self, messages: Sequence[TraceMessage], tools: Sequence[ToolSpec]) -> dict[str, Any]:
         """Return ``messages``, and ``system`` and ``tools`` where there are some."""

@@ -13,6 +13,8 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Protocol
 
+from django.utils.translation import gettext as _
+
 from apps.datasets.records.record import FIELDS, Record, to_values
 from basics.errors import Invalid
 
@@ -120,7 +122,9 @@ class ReadOnly:
 
     def _refusal(self) -> Invalid:
         return Invalid(
-            "format_read_only", f"{self.title} can only be imported. Choose another format for the export."
+            "format_read_only",
+            _("%(title)s can only be imported. Choose another format for the export.")
+            % {"title": self.title},
         )
 
 

@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
 
+from django.utils.translation import gettext_noop
+
 from apps.datasets.formats.archive import ArchiveWriter, archive_open, member_open, members
 from apps.datasets.formats.base import Card, RowError, Rows
 from apps.datasets.formats.lines import dump, lines, read_object
@@ -36,7 +38,9 @@ class Beir:
 
     name = "beir"
     title = "BEIR"
-    purpose = "Evaluation of retrieval: questions, passages and labels. Rows without a source are left out."
+    purpose = gettext_noop(
+        "Evaluation of retrieval: questions, passages and labels. Rows without a source are left out."
+    )
     suffix = ".zip"
     media_type = "application/zip"
     is_export = True

@@ -13,6 +13,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from django.utils.translation import gettext_noop
+
 from apps.datasets.formats.archive import archive_open, member_open, members
 from apps.datasets.formats.base import ReadOnly, RowError
 from apps.datasets.formats.lines import objects, read_object
@@ -31,7 +33,7 @@ class Bfcl(ReadOnly):
 
     name = "bfcl"
     title = "BFCL"
-    purpose = (
+    purpose = gettext_noop(
         "Requests with the correct function calls. Import only: a ZIP of questions and possible answers."
     )
     suffix = ".zip"

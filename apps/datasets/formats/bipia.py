@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from django.utils.translation import gettext_noop
+
 from apps.datasets.formats.base import ReadOnly, RowError
 from apps.datasets.formats.lines import objects, read_object
 from apps.datasets.records.record import Behaviour, Record, RowType, from_values
@@ -24,8 +26,8 @@ class Bipia(ReadOnly):
     """Questions over mails, tables and other texts that a safety suite can plant attacks into."""
 
     name = "bipia"
-    title = "BIPIA contexts"
-    purpose = (
+    title = gettext_noop("BIPIA contexts")
+    purpose = gettext_noop(
         "Texts with one question each, in which attacks can be planted. Import only: lines of "
         "context, question and ideal."
     )

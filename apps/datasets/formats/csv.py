@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from django.utils.translation import gettext_noop
+
 from apps.datasets.formats.base import Card, RowError, Rows
 from apps.datasets.formats.lines import EXCERPT
 from apps.datasets.records.facts import FACTS, record_with_facts, values_with_facts
@@ -30,7 +32,7 @@ class Csv:
 
     name = "csv"
     title = "CSV"
-    purpose = "For spreadsheets: everything a row has, with lists and traces as JSON in cells."
+    purpose = gettext_noop("For spreadsheets: everything a row has, with lists and traces as JSON in cells.")
     suffix = ".csv"
     media_type = "text/csv"
     is_export = True

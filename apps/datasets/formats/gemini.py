@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from django.utils.translation import gettext_noop
+
 from apps.datasets.formats.chat import ChatLines
 from apps.datasets.formats.openai_chat import tool_in, tool_out
 from apps.datasets.records.record import ToolCall, ToolSpec, TraceMessage
@@ -18,8 +20,8 @@ class GeminiContents(ChatLines):
     """Contents of user and model, with function calls and responses."""
 
     name = "gemini"
-    title = "Gemini contents"
-    purpose = (
+    title = gettext_noop("Gemini contents")
+    purpose = gettext_noop(
         "Conversations as the Gemini API takes them, with function calls. Sources and scores are left out."
     )
 

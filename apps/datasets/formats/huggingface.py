@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from django.utils.translation import gettext_noop
 
 from apps.datasets.formats.archive import ArchiveWriter, archive_open, member_open, members
 from apps.datasets.formats.base import Card, RowError, Rows
@@ -30,8 +31,10 @@ class HuggingFace:
     """A folder that ``datasets`` loads, with the licences of the sources on its card."""
 
     name = "huggingface"
-    title = "Hugging Face folder"
-    purpose = "Everything a row has, as a folder with dataset card, splits and the licences of the sources."
+    title = gettext_noop("Hugging Face folder")
+    purpose = gettext_noop(
+        "Everything a row has, as a folder with dataset card, splits and the licences of the sources."
+    )
     suffix = ".zip"
     media_type = "application/zip"
     is_export = True

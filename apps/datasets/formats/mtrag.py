@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from django.utils.translation import gettext_noop
+
 from apps.datasets.formats.base import ReadOnly, RowError
 from apps.datasets.formats.lines import objects, read_object
 from apps.datasets.records.record import Behaviour, Record, RecordSource, RowType, TraceMessage, check
@@ -25,7 +27,7 @@ class Mtrag(ReadOnly):
 
     name = "mtrag"
     title = "MTRAG"
-    purpose = "Turns of conversations about passages, as in IBM's benchmark. Import only."
+    purpose = gettext_noop("Turns of conversations about passages, as in IBM's benchmark. Import only.")
     suffix = ".jsonl"
     media_type = "application/x-ndjson"
 

@@ -10,6 +10,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from django.utils.translation import gettext_noop
+
 from apps.datasets.formats.chat import ChatLines, text_of
 from apps.datasets.records.record import ToolCall, ToolSpec, TraceMessage
 from basics.errors import Invalid
@@ -21,8 +23,10 @@ class OpenAiChat(ChatLines):
     """Chat completions with tool calls."""
 
     name = "openai"
-    title = "OpenAI chat"
-    purpose = "Fine-tuning of chat models with tool calls; also read by xAI and open servers. Sources and scores are left out."
+    title = gettext_noop("OpenAI chat")
+    purpose = gettext_noop(
+        "Fine-tuning of chat models with tool calls; also read by xAI and open servers. Sources and scores are left out."
+    )
 
     def encode_chat(self, messages: Sequence[TraceMessage], tools: Sequence[ToolSpec]) -> dict[str, Any]:
         """Return ``messages``, and ``tools`` where there are some."""

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from django.utils.translation import gettext_noop
+
 from apps.datasets.formats.base import Card, RowError, Rows
 from apps.datasets.formats.chat import from_conversation
 from apps.datasets.formats.lines import EXCERPT, JsonLines, dump, objects
@@ -35,7 +37,9 @@ class Jsonl(JsonLines):
 
     name = "jsonl"
     title = "JSON Lines"
-    purpose = "Everything a row has, one JSON object per line. Best for keeping and re-importing."
+    purpose = gettext_noop(
+        "Everything a row has, one JSON object per line. Best for keeping and re-importing."
+    )
 
     def encode(self, record: Record) -> dict[str, Any]:
         """Return every field, and ``text``; a row that is too long for both leaves it out, and loses nothing."""
@@ -74,7 +78,7 @@ class Alpaca(JsonLines):
 
     name = "alpaca"
     title = "Alpaca"
-    purpose = "Instruction tuning: question and answer only."
+    purpose = gettext_noop("Instruction tuning: question and answer only.")
     suffix = ".json"
     media_type = "application/json"
 
@@ -106,8 +110,10 @@ class PreferenceFormat(JsonLines):
     """
 
     name = "preference"
-    title = "Preference pairs"
-    purpose = "DPO and reward models: the answer and a worse one. Rows without a worse answer are left out."
+    title = gettext_noop("Preference pairs")
+    purpose = gettext_noop(
+        "DPO and reward models: the answer and a worse one. Rows without a worse answer are left out."
+    )
 
     def encode(self, record: Record) -> dict[str, Any] | None:
         """Return the three; None without two answers."""
@@ -144,7 +150,7 @@ class Ragas(JsonLines):
 
     name = "ragas"
     title = "RAGAS"
-    purpose = (
+    purpose = gettext_noop(
         "Evaluations with RAGAS: question, reference answer and passages. Places of passages are left out."
     )
 
@@ -174,8 +180,8 @@ class Promptfoo(JsonLines):
     """
 
     name = "promptfoo"
-    title = "promptfoo tests"
-    purpose = (
+    title = gettext_noop("promptfoo tests")
+    purpose = gettext_noop(
         "Test cases for promptfoo (tests: file://tests.jsonl). Traces and places of sources are left out."
     )
 

@@ -12,6 +12,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from django.utils.translation import gettext_noop
+
 from apps.datasets.formats.base import Card, RowError, Rows
 from apps.datasets.records.facts import FACTS, record_with_facts, values_with_facts
 from apps.datasets.records.record import FIELDS, Record
@@ -30,7 +32,7 @@ class Parquet:
 
     name = "parquet"
     title = "Parquet"
-    purpose = "For data tools: everything a row has, in typed columns."
+    purpose = gettext_noop("For data tools: everything a row has, in typed columns.")
     suffix = ".parquet"
     media_type = "application/vnd.apache.parquet"
     is_export = True

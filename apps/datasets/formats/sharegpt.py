@@ -10,6 +10,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from django.utils.translation import gettext_noop
+
 from apps.datasets.formats.chat import ChatLines
 from apps.datasets.formats.openai_chat import arguments_in, tool_in, tool_out
 from apps.datasets.records.record import ToolCall, ToolSpec, TraceMessage
@@ -21,7 +23,9 @@ class ShareGpt(ChatLines):
 
     name = "sharegpt"
     title = "ShareGPT"
-    purpose = "Fine-tuning with LLaMA-Factory, axolotl and others. Sources, scores and text around a tool call are left out."
+    purpose = gettext_noop(
+        "Fine-tuning with LLaMA-Factory, axolotl and others. Sources, scores and text around a tool call are left out."
+    )
 
     def encode_chat(self, messages: Sequence[TraceMessage], tools: Sequence[ToolSpec]) -> dict[str, Any]:
         """Return ``conversations``, and ``system`` and ``tools`` where there are some."""

@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from django.utils.translation import gettext_noop
+
 from apps.datasets.formats.base import ReadOnly, RowError
 from apps.datasets.records.record import Behaviour, Record, RowType, from_values
 from basics.errors import Invalid
@@ -23,7 +25,7 @@ class Squad(ReadOnly):
 
     name = "squad"
     title = "SQuAD"
-    purpose = "Questions about paragraphs with the passage that answers them. Import only."
+    purpose = gettext_noop("Questions about paragraphs with the passage that answers them. Import only.")
     suffix = ".json"
     media_type = "application/json"
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from apps.datasets.generation.progress import item_trace, progress_read
-from apps.datasets.models import JOB_ACTIVE, GenerationJob, QuestionType
+from apps.datasets.models import JOB_ACTIVE, Difficulty, GenerationJob, QuestionType
 from apps.datasets.rows import selectors
 from runs.providers import model_label
 from tenancy.actors import Actor
@@ -31,11 +33,13 @@ def job_context(*, actor: Actor, job: GenerationJob, item: str = "") -> dict[str
         "open": item_trace(actor=actor, job=job, pk=int(item)) if is_number else None,
         "batch": selectors.job_batch(actor=actor, job=job),
         "is_batched": job.is_batched,
-        "missing": [
-            {**one, "quota": f"{one['difficulty']} {QuestionType(one['type']).label}".capitalize()}
-            for one in job.shortfall
-        ],
+        "missing": [{**one, "quota": _quota(one["difficulty"], one["type"])} for one in job.shortfall],
         "is_active": job.state in JOB_ACTIVE,
         "model_label": model_label(job.model),
         "can_write": actor.can("dataset.write"),
     }
+
+
+def _quota(difficulty: str, kind: str) -> str:
+    labels = {"difficulty": Difficulty(difficulty).label, "type": QuestionType(kind).label}
+    return (_("%(difficulty)s %(type)s") % labels).capitalize()

@@ -95,7 +95,7 @@ def progress_read(*, actor: Actor, job: GenerationJob) -> Progress:
 def _line(state: str, here: Mapping[str, Any], paid: Mapping[str, Any]) -> StageLine:
     return StageLine(
         stage=str(state),
-        label=ItemState(state).label,
+        label=str(ItemState(state).label),
         here=here.get("here", 0),
         busy=here.get("busy", 0),
         calls=paid.get("calls", 0),
@@ -154,7 +154,7 @@ def _call(row: PaidCall) -> CallShown:
     said = turn if isinstance(turn, Turn) else None
     results = [message_from_json(data) for data in row.results]
     return CallShown(
-        stage=ItemState(row.stage).label,
+        stage=str(ItemState(row.stage).label),
         attempt=row.attempt,
         results=[(r.name, r.content[:MOST_OBSERVED]) for r in results if isinstance(r, ToolResult)],
         thought=said.reasoning if said else "",

@@ -9,6 +9,8 @@ from typing import Any
 
 from django.db import transaction
 from django.db.models.functions import Now
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from apps.collections.display.selectors import collections_named
 from apps.collections.models import ChunkKind
@@ -75,7 +77,7 @@ def generation_start(
         "tool.run"
     )  # Answers are found by tools; without them every row would say that nothing was found.
     if actor.user_id is None:
-        raise Denied("person_needed", "Generation needs a person. Use a key that acts for one.")
+        raise Denied("person_needed", _("Generation needs a person. Use a key that acts for one."))
     settings = settings_checked(options)
     collections = collections_named(actor=actor, pks=list(settings.collections))
     models = list(dict.fromkeys((model, settings.judge_model or model)))
@@ -102,9 +104,13 @@ def generation_start(
     if not any(pools.values()):
         raise Invalid(
             "nothing_to_ask",
-            "These collections have no passages to ask about. Add documents that everyone can see, wait until they are ready, or choose other types.",
+            _(
+                "These collections have no passages to ask about. Add documents that everyone can see, wait until they are ready, or choose other types."
+            ),
             data={
-                "fields": {"collections": ["There are no passages to ask about. Choose other collections."]}
+                "fields": {
+                    "collections": [_("There are no passages to ask about. Choose other collections.")]
+                }
             },
         )
     kinds = chunks_open(actor, settings.collections).filter(
@@ -188,7 +194,11 @@ def generation_resume(
     settings = Settings.from_json(job.options)
     budget = _budget_checked(tenant, job.model, settings, budget_usd)
     if budget is not None and budget <= job.spent_usd:
-        raise _field("budget_usd", f"{job.spent_usd:.2f} USD have already been spent. Enter a higher budget.")
+        raise _field(
+            "budget_usd",
+            _("%(spent_usd)s USD have already been spent. Enter a higher budget.")
+            % {"spent_usd": f"{job.spent_usd:.2f}"},
+        )
     with transaction.atomic():
         row = _moved(
             tenant, actor, job, (GenerationState.PAUSED, GenerationState.FAILED), GenerationState.QUEUED, ""
@@ -198,6 +208,16 @@ def generation_resume(
             row.save(update_fields=["budget_usd"])
         _drive(tenant, actor, row, settings)
     return row
+
+
+_JOB_IS = {
+    GenerationState.QUEUED: gettext_lazy("This job is waiting."),
+    GenerationState.RUNNING: gettext_lazy("This job is running."),
+    GenerationState.PAUSED: gettext_lazy("This job is paused."),
+    GenerationState.STOPPED: gettext_lazy("This job is stopped."),
+    GenerationState.COMPLETED: gettext_lazy("This job is completed."),
+    GenerationState.FAILED: gettext_lazy("This job is failed."),
+}
 
 
 def _moved(
@@ -217,7 +237,7 @@ def _moved(
             .get(pk=job.pk)
         )
         if row.state not in from_states:
-            raise Conflict("generation_state", f"This job is {row.get_state_display().lower()}.")
+            raise Conflict("generation_state", str(_JOB_IS[GenerationState(row.state)]))
         row.state, row.reason = to, reason
         row.save(update_fields=["state", "reason"])
         if to == GenerationState.STOPPED:
@@ -256,7 +276,7 @@ def _drive(tenant: Tenant, actor: Actor, job: GenerationJob, settings: Settings)
 def _language_model(tenant: Tenant, model: str) -> None:
     info = provider_for(tenant, model).info
     if not is_extractive(model) and not info.is_language_model:
-        raise _field("model", f"{info.label} cannot write; choose a language model.")
+        raise _field("model", _("%(label)s cannot write; choose a language model.") % {"label": info.label})
 
 
 def _batches_checked(tenant: Tenant, models: Collection[str]) -> None:
@@ -272,16 +292,22 @@ def _rules_checked(settings: Settings) -> None:
     if settings.language and tag_of(settings.language).partition("-")[0] != "en":
         raise _field(
             "language",
-            "Without a language model, questions are in English. Choose a model for other languages.",
+            _("Without a language model, questions are in English. Choose a model for other languages."),
         )
     for name in ("personas", "styles"):
         if getattr(settings, name):
-            raise _field(name, f"{name.capitalize()} need a language model. Choose one, or leave them out.")
+            raise _field(
+                name,
+                _("%(name)s need a language model. Choose one, or leave them out.")
+                % {"name": name.capitalize()},
+            )
     if settings.script:
         raise _field(
             "script",
-            "Without a language model, templates ask the follow-up questions. Choose a model, or leave the "
-            "script out.",
+            _(
+                "Without a language model, templates ask the follow-up questions. Choose a model, or leave the "
+                "script out."
+            ),
         )
 
 
@@ -293,15 +319,18 @@ def _budget_checked(
     try:
         amount = Decimal(str(budget))
     except InvalidOperation as error:
-        raise _field("budget_usd", "Enter an amount in USD, such as 5.00.") from error
+        raise _field("budget_usd", _("Enter an amount in USD, such as 5.00.")) from error
     if not amount.is_finite() or not 0 < amount <= 1_000_000:
-        raise _field("budget_usd", "Enter an amount in USD above 0.")
+        raise _field("budget_usd", _("Enter an amount in USD above 0."))
     for name in {model, settings.judge_model or model} - {"extractive"}:
         if not row_ceiling(Settings(collections=(), rows=1), provider_for(tenant, name).info.profile):
             raise _field(
                 "budget_usd",
-                f"The prices of {name} are unknown, so a budget can't be enforced. Enter them under "
-                f"Settings, Models.",
+                _(
+                    "The prices of %(name)s are unknown, so a budget can't be enforced. Enter them under "
+                    "Settings, Models."
+                )
+                % {"name": name},
             )
     return amount
 

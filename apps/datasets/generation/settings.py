@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Self
 
+from django.utils.translation import gettext as _
+
 from apps.datasets.generation.languages import name_of
 from apps.datasets.models import Difficulty, QuestionType
 from basics.errors import Invalid
@@ -121,21 +123,24 @@ def settings_checked(data: Mapping[str, Any]) -> Settings:
         Invalid: with a sentence for each field that is wrong.
     """
     known = {f.name for f in fields(Settings)}
-    wrong: dict[str, list[str]] = {name: ["Unknown setting."] for name in data if name not in known}
+    wrong: dict[str, list[str]] = {name: [_("Unknown setting.")] for name in data if name not in known}
     chosen = data.get("collections")
     if not isinstance(chosen, list | tuple) or not chosen:
-        wrong["collections"] = ["Choose at least one collection."]
+        wrong["collections"] = [_("Choose at least one collection.")]
     elif not all(type(pk) is int and 0 < pk < 2**63 for pk in chosen):
-        wrong["collections"] = ["Give collection ids as whole numbers."]
+        wrong["collections"] = [_("Give collection ids as whole numbers.")]
     for name in ("judge_model", "language"):
         text = data.get(name, "")
         if not isinstance(text, str) or len(text) > MAX_TEXT or not text.isprintable():
-            wrong[name] = [f"Enter a text of at most {MAX_TEXT} characters."]
+            wrong[name] = [_("Enter a text of at most %(max_text)s characters.") % {"max_text": MAX_TEXT}]
     if not wrong.get("language") and data.get("language") and not name_of(data["language"]):
-        wrong["language"] = ["Enter a language as a tag, such as de or pt-BR, or by its English name."]
+        wrong["language"] = [_("Enter a language as a tag, such as de or pt-BR, or by its English name.")]
     for name in ("personas", "styles", "script"):
         if not _are_voices(data.get(name, [])):
-            wrong[name] = [f"Give at most {MAX_VOICES} texts of at most {MAX_VOICE} characters."]
+            wrong[name] = [
+                _("Give at most %(max_voices)s texts of at most %(max_voice)s characters.")
+                % {"max_voices": MAX_VOICES, "max_voice": MAX_VOICE}
+            ]
     for name, low, most in (
         ("rows", 1, MAX_ROWS),
         ("max_turns", 2, MAX_TURNS),
@@ -149,25 +154,27 @@ def settings_checked(data: Mapping[str, Any]) -> Settings:
     ):
         value = data.get(name, low)
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= most:
-            wrong[name] = [f"Enter a whole number from {low} to {most}."]
+            wrong[name] = [_("Enter a whole number from %(low)s to %(most)s.") % {"low": low, "most": most}]
     for name in ("keep_at", "repair_at"):
         if not _is_number(data.get(name, 0.5), 0, 1):
-            wrong[name] = ["Enter a number from 0 to 1."]
+            wrong[name] = [_("Enter a number from 0 to 1.")]
     if data.get("delivery", Delivery.NOW) not in Delivery.values:
-        wrong["delivery"] = [f"Enter {' or '.join(Delivery.values)}."]
+        wrong["delivery"] = [_("Enter %(values)s.") % {"values": " or ".join(Delivery.values)}]
     elif data.get("delivery") == Delivery.BATCH:
         if data.get("drivers", 1) != 1:
-            wrong["drivers"] = ["A single worker sends a job's batches; leave this at 1."]
+            wrong["drivers"] = [_("A single worker sends a job's batches; leave this at 1.")]
         for name in ("service_tier", "background"):
             if data.get(name):
-                wrong[name] = ["Batches have their own price and speed; leave this out."]
+                wrong[name] = [_("Batches have their own price and speed; leave this out.")]
     for name, choices in (("service_tier", TIERS), ("cache_ttl", CACHE_TTLS)):
         if data.get(name, "") not in ("", *choices):
-            wrong[name] = [f"Choose one of: {', '.join(choices)}; or leave it out."]
+            wrong[name] = [
+                _("Choose one of: %(choices)s; or leave it out.") % {"choices": ", ".join(choices)}
+            ]
     if not isinstance(data.get("background", False), bool):
-        wrong["background"] = ["Enter true or false."]
+        wrong["background"] = [_("Enter true or false.")]
     if data.get("row_usd") is not None and not _is_number(data["row_usd"], 1e-6, 1000):
-        wrong["row_usd"] = ["Enter an amount in USD above 0."]
+        wrong["row_usd"] = [_("Enter an amount in USD above 0.")]
     for name, names, high in (
         ("types", tuple(t.value for t in MADE_TYPES), 1e6),
         ("difficulty", tuple(Difficulty.values), 1e6),
@@ -185,8 +192,8 @@ def settings_checked(data: Mapping[str, Any]) -> Settings:
     if settings.repair_at > settings.keep_at:
         raise Invalid(
             "invalid_settings",
-            "repair_at can't be above keep_at.",
-            data={"fields": {"repair_at": ["This can't be above the minimum quality."]}},
+            _("repair_at can't be above keep_at."),
+            data={"fields": {"repair_at": [_("This can't be above the minimum quality.")]}},
         )
     return settings
 
@@ -205,12 +212,15 @@ def _is_number(value: object, low: float, high: float) -> bool:
 
 def _shares_problem(value: object, names: tuple[str, ...], high: float, *, needs_one: bool) -> str:
     if not isinstance(value, Mapping):
-        return f"Give a number for some of: {', '.join(names)}."
+        return _("Give a number for some of: %(names)s.") % {"names": ", ".join(names)}
     unknown = [str(name) for name in value if name not in names]
     if unknown:
-        return f"“{unknown[0]}” is unknown. Known: {', '.join(names)}."
+        return _("“%(unknown)s” is unknown. Known: %(names)s.") % {
+            "unknown": unknown[0],
+            "names": ", ".join(names),
+        }
     if not all(_is_number(share, 0, high) for share in value.values()):
-        return f"Each number must be from 0 to {high:g}."
+        return _("Each number must be from 0 to %(high)s.") % {"high": f"{high:g}"}
     if needs_one and not any(value.values()):
-        return "At least one number must be above 0."
+        return _("At least one number must be above 0.")
     return ""

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from apps.datasets.models import Dataset, DatasetRow
 from apps.datasets.records.columns import record_columns, record_of
@@ -34,19 +35,26 @@ def source_license_set(*, tenant: Tenant, actor: Actor, dataset: Dataset, docume
     actor.require("dataset.write")
     licence = " ".join(licence.split())
     if len(licence) > MAX_LICENSE:
-        raise _wrong("license", f"A licence can have at most {MAX_LICENSE} characters; use its SPDX name.")
+        raise _wrong(
+            "license",
+            _("A licence can have at most %(max_license)s characters; use its SPDX name.")
+            % {"max_license": MAX_LICENSE},
+        )
     only = RowFilter(source=document)
     with transaction.atomic():
         Dataset.objects.visible_to(actor).select_for_update().get(pk=dataset.pk)
         rows = row_list(actor=actor, dataset=dataset, only=only) if document else DatasetRow.objects.none()
         ids = list(rows.values_list("pk", flat=True)[: MAX_ROWS + 1])
         if not ids:
-            raise _wrong("document", "No row quotes a document with this name.")
+            raise _wrong("document", _("No row quotes a document with this name."))
         if len(ids) > MAX_ROWS:
             raise _wrong(
                 "document",
-                f"More than {MAX_ROWS:,} rows quote this document. Set the licence in an exported file and "
-                f"import it.",
+                _(
+                    "More than %(max_rows)s rows quote this document. Set the licence in an exported file and "
+                    "import it."
+                )
+                % {"max_rows": f"{MAX_ROWS:,}"},
             )
         changed = sum(
             _batch_write(dataset, ids[start : start + BATCH], document, licence)

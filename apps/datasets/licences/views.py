@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods
 
 from apps.datasets.curation.contexts import section_context
@@ -60,5 +61,6 @@ def _license_set(request: TenantRequest, tenant_slug: str, dataset: Dataset) -> 
     except Invalid as error:
         messages.error(request, error.message)
     else:
-        messages.success(request, f"Licence set in {changed:,} row{'' if changed == 1 else 's'}.")
+        told = ngettext("Licence set in %(count)s row.", "Licence set in %(count)s rows.", changed)
+        messages.success(request, told % {"count": f"{changed:,}"})
     return redirect("datasets:sources", tenant_slug, dataset.pk)

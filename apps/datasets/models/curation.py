@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.conf import settings
 from django.db import models
 from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy
 
 from apps.datasets.models.dataset import Dataset, DatasetVersion
 from tenancy.fields import SET_NULL, TenantForeignKey
@@ -14,12 +15,12 @@ from tenancy.models import TenantModel
 class WorkStatus(models.TextChoices):
     """How far work on a dataset is; the last four are ends."""
 
-    QUEUED = "queued", "Waiting"
-    RUNNING = "running", "Running"
-    COMPLETED = "completed", "Completed"
-    BLOCKED = "blocked", "Needs a decision"
-    FAILED = "failed", "Failed"
-    CANCELLED = "cancelled", "Stopped"
+    QUEUED = "queued", gettext_lazy("Waiting")
+    RUNNING = "running", gettext_lazy("Running")
+    COMPLETED = "completed", gettext_lazy("Completed")
+    BLOCKED = "blocked", gettext_lazy("Needs a decision")
+    FAILED = "failed", gettext_lazy("Failed")
+    CANCELLED = "cancelled", gettext_lazy("Stopped")
 
 
 WORK_ACTIVE = (WorkStatus.QUEUED, WorkStatus.RUNNING)
@@ -103,11 +104,11 @@ class DatasetCheck(Work):
     """A look over all rows of a dataset, or their division into splits, with what came of it."""
 
     class Kind(models.TextChoices):
-        DUPLICATES = "duplicates", "Duplicates"
-        CONTAMINATION = "contamination", "Contamination"
-        SECRETS = "secrets", "Personal data and secrets"
-        SPLITS = "splits", "Splits by document"
-        COVERAGE = "coverage", "Coverage of the collections"
+        DUPLICATES = "duplicates", gettext_lazy("Duplicates")
+        CONTAMINATION = "contamination", gettext_lazy("Contamination")
+        SECRETS = "secrets", gettext_lazy("Personal data and secrets")
+        SPLITS = "splits", gettext_lazy("Splits by document")
+        COVERAGE = "coverage", gettext_lazy("Coverage of the collections")
 
     dataset = TenantForeignKey(Dataset, related_name="checks")
     kind = models.CharField(max_length=13, choices=Kind.choices)

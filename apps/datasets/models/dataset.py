@@ -6,6 +6,7 @@ from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy
 
 from runs.models import Run
 from tenancy.fields import SET_NULL, TenantForeignKey
@@ -13,44 +14,44 @@ from tenancy.models import TenantModel
 
 
 class QuestionType(models.TextChoices):
-    FACTUAL = "factual", "Factual"
-    MULTI_HOP = "multi_hop", "Multi-hop"
-    COMPARISON = "comparison", "Comparison"
-    HOW_TO = "how_to", "How-to"
-    CODE = "code", "Code"
-    UNANSWERABLE = "unanswerable", "Unanswerable"
-    ADVERSARIAL = "adversarial", "Adversarial"
-    INJECTED = "injected", "Injected instructions"
-    CONTRADICTORY = "contradictory", "Contradicting sources"
-    MULTI_TURN = "multi_turn", "Several turns"
+    FACTUAL = "factual", gettext_lazy("Factual")
+    MULTI_HOP = "multi_hop", gettext_lazy("Multi-hop")
+    COMPARISON = "comparison", gettext_lazy("Comparison")
+    HOW_TO = "how_to", gettext_lazy("How-to")
+    CODE = "code", gettext_lazy("Code")
+    UNANSWERABLE = "unanswerable", gettext_lazy("Unanswerable")
+    ADVERSARIAL = "adversarial", gettext_lazy("Adversarial")
+    INJECTED = "injected", gettext_lazy("Injected instructions")
+    CONTRADICTORY = "contradictory", gettext_lazy("Contradicting sources")
+    MULTI_TURN = "multi_turn", gettext_lazy("Several turns")
 
 
 class Difficulty(models.TextChoices):
-    EASY = "easy", "Easy"
-    MEDIUM = "medium", "Medium"
-    HARD = "hard", "Hard"
+    EASY = "easy", gettext_lazy("Easy")
+    MEDIUM = "medium", gettext_lazy("Medium")
+    HARD = "hard", gettext_lazy("Hard")
 
 
 class ExpectedBehaviour(models.TextChoices):
     """What a good assistant does with the question."""
 
-    ANSWER = "answer", "Answers"
-    ABSTAIN = "abstain", "Says the documents don't answer this"
-    REFUSE = "refuse", "Refuses"
-    CITE_ALL = "cite_all", "Names all conflicting sources"
+    ANSWER = "answer", gettext_lazy("Answers")
+    ABSTAIN = "abstain", gettext_lazy("Says the documents don't answer this")
+    REFUSE = "refuse", gettext_lazy("Refuses")
+    CITE_ALL = "cite_all", gettext_lazy("Names all conflicting sources")
 
 
 class RowStatus(models.TextChoices):
-    DRAFT = "draft", "Draft"
-    REVIEW = "review", "In review"
-    APPROVED = "approved", "Approved"
-    REJECTED = "rejected", "Rejected"
+    DRAFT = "draft", gettext_lazy("Draft")
+    REVIEW = "review", gettext_lazy("In review")
+    APPROVED = "approved", gettext_lazy("Approved")
+    REJECTED = "rejected", gettext_lazy("Rejected")
 
 
 class Split(models.TextChoices):
-    TRAIN = "train", "Train"
-    VALIDATION = "validation", "Validation"
-    TEST = "test", "Test"
+    TRAIN = "train", gettext_lazy("Train")
+    VALIDATION = "validation", gettext_lazy("Validation")
+    TEST = "test", gettext_lazy("Test")
 
 
 class Dataset(TenantModel):

@@ -6,6 +6,7 @@ from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy
 
 from apps.datasets.models.dataset import Dataset, DatasetRow, Difficulty, QuestionType
 from tenancy.fields import SET_NULL, TenantForeignKey
@@ -13,12 +14,12 @@ from tenancy.models import TenantModel
 
 
 class GenerationState(models.TextChoices):
-    QUEUED = "queued", "Waiting"
-    RUNNING = "running", "Running"
-    PAUSED = "paused", "Paused"
-    STOPPED = "stopped", "Stopped"
-    COMPLETED = "completed", "Completed"
-    FAILED = "failed", "Failed"
+    QUEUED = "queued", gettext_lazy("Waiting")
+    RUNNING = "running", gettext_lazy("Running")
+    PAUSED = "paused", gettext_lazy("Paused")
+    STOPPED = "stopped", gettext_lazy("Stopped")
+    COMPLETED = "completed", gettext_lazy("Completed")
+    FAILED = "failed", gettext_lazy("Failed")
 
 
 JOB_ACTIVE = (GenerationState.QUEUED, GenerationState.RUNNING)
@@ -86,18 +87,18 @@ class GenerationJob(TenantModel):
 class ItemState(models.TextChoices):
     """What is done next with an item; the last three are ends, and a spare waits for the one before it to be dropped."""
 
-    SPARE = "spare", "Spare"
-    QUESTION = "question", "Question"
-    FILTER = "filter", "Filter"
-    ANSWER = "answer", "Answer"
-    FOLLOW_UP = "follow_up", "Follow-up"
-    SYNTHESIS = "synthesis", "Synthesis"
-    JUDGE = "judge", "Judge"
-    REPAIR = "repair", "Repair"
-    ASSEMBLE = "assemble", "Assembly"
-    KEPT = "kept", "Kept"
-    DROPPED = "dropped", "Dropped"
-    FAILED = "failed", "Failed"
+    SPARE = "spare", gettext_lazy("Spare")
+    QUESTION = "question", gettext_lazy("Question")
+    FILTER = "filter", gettext_lazy("Filter")
+    ANSWER = "answer", gettext_lazy("Answer")
+    FOLLOW_UP = "follow_up", gettext_lazy("Follow-up")
+    SYNTHESIS = "synthesis", gettext_lazy("Synthesis")
+    JUDGE = "judge", gettext_lazy("Judge")
+    REPAIR = "repair", gettext_lazy("Repair")
+    ASSEMBLE = "assemble", gettext_lazy("Assembly")
+    KEPT = "kept", gettext_lazy("Kept")
+    DROPPED = "dropped", gettext_lazy("Dropped")
+    FAILED = "failed", gettext_lazy("Failed")
 
 
 ITEM_OPEN = tuple(s for s in ItemState if s not in ("spare", "kept", "dropped", "failed"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django import forms
+from django.utils.translation import gettext_lazy
 
 from apps.collections.display.forms import RefusableForm
 
@@ -10,10 +11,17 @@ from apps.collections.display.forms import RefusableForm
 class DatasetForm(RefusableForm):
     """Name of a dataset, and its rule for reviews."""
 
-    name = forms.CharField(max_length=120, widget=forms.TextInput(attrs={"autocomplete": "off"}))
-    description = forms.CharField(required=False, max_length=2000, widget=forms.Textarea(attrs={"rows": 2}))
+    name = forms.CharField(
+        label=gettext_lazy("Name"), max_length=120, widget=forms.TextInput(attrs={"autocomplete": "off"})
+    )
+    description = forms.CharField(
+        label=gettext_lazy("Description"),
+        required=False,
+        max_length=2000,
+        widget=forms.Textarea(attrs={"rows": 2}),
+    )
     needs_two_people = forms.BooleanField(
         required=False,
-        label="Two people approve each row",
-        help_text="A row counts as approved when two people have approved it.",
+        label=gettext_lazy("Two people approve each row"),
+        help_text=gettext_lazy("A row counts as approved when two people have approved it."),
     )

@@ -7,6 +7,7 @@ from urllib.parse import urlencode
 from django.core.paginator import Paginator
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods
 
 from apps.datasets.checks.coverage import coverage_shown
@@ -77,10 +78,10 @@ def detail(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
         "query": urlencode(only.asked_for),
         "is_filtered": is_filtered,
         "filters": [
-            ("status", "Any status", RowStatus.choices),
-            ("type", "Any type", QuestionType.choices),
-            ("difficulty", "Any difficulty", Difficulty.choices),
-            ("split", "Any split", Split.choices),
+            ("status", _("Status"), _("Any status"), RowStatus.choices),
+            ("type", _("Type"), _("Any type"), QuestionType.choices),
+            ("difficulty", _("Difficulty"), _("Any difficulty"), Difficulty.choices),
+            ("split", _("Split"), _("Any split"), Split.choices),
         ],
         "splits": Split.choices,
         "coverage": coverage_shown(covered, most=SHOWN_COVERAGE),

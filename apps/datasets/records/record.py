@@ -15,6 +15,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
+from django.utils.translation import gettext as _
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from basics.errors import Invalid
@@ -299,7 +300,14 @@ def from_values(values: Mapping[str, Any]) -> Record:
 def from_json(text: str | bytes) -> Record:
     """Return the record of a JSON object, checked. Raises Invalid, which names every field that is wrong."""
     if len(text) > MAX_BYTES:
-        raise _invalid({"row": [f"A row has at most {MAX_BYTES:,} bytes of JSON. Shorten it."]})
+        raise _invalid(
+            {
+                "row": [
+                    _("A row has at most %(max_bytes)s bytes of JSON. Shorten it.")
+                    % {"max_bytes": f"{MAX_BYTES:,}"}
+                ]
+            }
+        )
     try:
         record = _ADAPTER.validate_json(text)
     except ValidationError as error:
@@ -325,42 +333,55 @@ def _problems(record: Record) -> Iterator[tuple[str, str]]:
         yield "row", f"The row cannot be written as JSON in UTF-8: {error}."
         return
     if size > MAX_BYTES:
-        yield "row", f"A row has at most {MAX_BYTES:,} bytes of JSON. Shorten it."
+        yield (
+            "row",
+            _("A row has at most %(max_bytes)s bytes of JSON. Shorten it.") % {"max_bytes": f"{MAX_BYTES:,}"},
+        )
     if "\\u0000" in line:
-        yield "row", "The text has a NUL character, which can't be stored. Remove it."
+        yield "row", _("The text has a NUL character, which can't be stored. Remove it.")
     if not record.question.strip():
-        yield "question", "Enter a question."
+        yield "question", _("Enter a question.")
     if len(record.question) > MAX_QUESTION:
-        yield "question", f"A question has at most {MAX_QUESTION:,} characters."
+        yield (
+            "question",
+            _("A question has at most %(max_question)s characters.") % {"max_question": f"{MAX_QUESTION:,}"},
+        )
     if not (record.answer.strip() or record.sources or record.expected in EMPTY_ANSWERS):
         yield (
             "answer",
-            "Enter an answer or a source that contains it, or choose that no answer is expected.",
+            _("Enter an answer or a source that contains it, or choose that no answer is expected."),
         )
     for at, step in enumerate(record.steps, start=1):
         if step.step != at:
-            yield "steps", f"Step {at} has the number {step.step}: steps count from 1."
+            yield (
+                "steps",
+                _("Step %(at)s has the number %(step)s: steps count from 1.") % {"at": at, "step": step.step},
+            )
     for at, source in enumerate(record.sources, start=1):
         if not source.quote.strip():
-            yield "sources", f"Source {at} has no quote."
+            yield "sources", _("Source %(at)s has no quote.") % {"at": at}
         if source.start < 0 or source.end < source.start or 0 < source.start == source.end:
-            yield "sources", f"Source {at} ends before it starts."
+            yield "sources", _("Source %(at)s ends before it starts.") % {"at": at}
         if source.page is not None and source.page < 1:
-            yield "sources", f"Source {at} has the page {source.page}: pages count from 1."
+            yield (
+                "sources",
+                _("Source %(at)s has the page %(page)s: pages count from 1.")
+                % {"at": at, "page": source.page},
+            )
     if record.timestamp and not _is_time(record.timestamp):
-        yield "timestamp", "Write the time as ISO 8601, such as 2026-11-23T10:00:00Z."
+        yield "timestamp", _("Write the time as ISO 8601, such as 2026-11-23T10:00:00Z.")
     names = [score.name for score in record.scores]
     if len(set(names)) != len(names):
-        yield "scores", "A score appears twice."
+        yield "scores", _("A score appears twice.")
     if any(not tag.strip() or len(tag) > 60 for tag in record.tags):
-        yield "tags", "A tag has 1 to 60 characters."
+        yield "tags", _("A tag has 1 to 60 characters.")
     asked: set[str] = set()
     for at, message in enumerate(record.messages, start=1):
         asked.update(call.id for call in message.tool_calls)
         if message.tool_calls and message.role != "assistant":
-            yield "messages", f"Message {at} calls a tool, which only the assistant can do."
+            yield "messages", _("Message %(at)s calls a tool, which only the assistant can do.") % {"at": at}
         if message.role == "tool" and message.tool_call_id not in asked:
-            yield "messages", f"Message {at} answers a call that no earlier message made."
+            yield "messages", _("Message %(at)s answers a call that no earlier message made.") % {"at": at}
 
 
 def _is_time(text: str) -> bool:

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 from django.utils.text import slugify
+from django.utils.translation import gettext as _
 
 from apps.datasets.models import JOB_ACTIVE, Dataset, GenerationJob
 from apps.datasets.rows.files import dataset_file_key
@@ -58,7 +59,9 @@ def dataset_create(
             audit_record(tenant=tenant, actor=actor, action="dataset.create", object=dataset)
     except IntegrityError as error:
         raise _refused(
-            "slug", "slug_taken", f"A dataset named “{slug}” already exists. Choose another name."
+            "slug",
+            "slug_taken",
+            _("A dataset named “%(slug)s” already exists. Choose another name.") % {"slug": slug},
         ) from error
     return dataset
 
@@ -93,7 +96,7 @@ def dataset_delete(*, tenant: Tenant, actor: Actor, dataset: Dataset, action: st
     with transaction.atomic():
         row = Dataset.objects.visible_to(actor).select_for_update().get(pk=dataset.pk)
         if GenerationJob.objects.filter(dataset=row, state__in=JOB_ACTIVE).exists():
-            raise Conflict("dataset_busy", "Rows are being generated; stop the job first.")
+            raise Conflict("dataset_busy", _("Rows are being generated; stop the job first."))
         audit_record(tenant=tenant, actor=actor, action=action, object=row)
         batched = GenerationJob.objects.filter(dataset=row, options__delivery=Delivery.BATCH)
         for job in batched:
@@ -105,9 +108,11 @@ def dataset_delete(*, tenant: Tenant, actor: Actor, dataset: Dataset, action: st
 def _name_checked(name: str) -> str:
     name = " ".join(str(name).split())
     if not name:
-        raise _refused("name", "name_empty", "Enter a name.")
+        raise _refused("name", "name_empty", _("Enter a name."))
     if len(name) > MAX_NAME:
-        raise _refused("name", "name_long", f"A name has at most {MAX_NAME} characters.")
+        raise _refused(
+            "name", "name_long", _("A name has at most %(max_name)s characters.") % {"max_name": MAX_NAME}
+        )
     return name
 
 

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import BinaryIO
 from uuid import uuid4
 
+from django.utils.translation import gettext as _
+
 from apps.datasets.models import DatasetCheck, DatasetExport, DatasetImport
 from basics.errors import DomainError
 from blobs import services as blobs
@@ -90,4 +92,4 @@ def dataset_file_open(key: str) -> BinaryIO:
 
 
 def _gone() -> DomainError:
-    return DomainError("file_gone", "This file has been deleted. Create it again.", status=410)
+    return DomainError("file_gone", _("This file has been deleted. Create it again."), status=410)

@@ -9,6 +9,7 @@ from typing import Any
 
 from django.db import IntegrityError, connection, transaction
 from django.db.models.functions import Now
+from django.utils.translation import gettext as _
 
 from apps.datasets.models import Dataset, DatasetRow, RowStatus
 from apps.datasets.records.columns import record_columns, record_of
@@ -69,7 +70,7 @@ def rows_add(
     actor.require("dataset.write")
     for row in rows:
         if row.status not in RowStatus.values:
-            raise Invalid("row_invalid", f"“{row.status}” isn't a row status.")
+            raise Invalid("row_invalid", _("“%(status)s” isn't a row status.") % {"status": row.status})
     created: list[int] = []
     with transaction.atomic():
         for start in range(0, len(rows), BATCH):
@@ -137,7 +138,7 @@ def row_update(*, tenant: Tenant, actor: Actor, row: DatasetRow, changes: Mappin
                 data={"fields": sorted(changes), "before": before, "after": after.content_hash},
             )
     except IntegrityError as error:
-        raise Conflict("row_exists", "The dataset already has a row with this content.") from error
+        raise Conflict("row_exists", _("The dataset already has a row with this content.")) from error
     return locked
 
 

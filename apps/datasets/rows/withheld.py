@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from django.db.models import BooleanField, Exists, F, Func, OuterRef, Q, QuerySet
+from django.utils.translation import gettext as _
 
 from apps.collections.models import Chunk, Document
 from apps.datasets.models import (
@@ -83,7 +84,7 @@ def version_require(*, actor: Actor, version: DatasetVersion) -> None:
     if rows.alias(rests=RestsOn("data__sources", hidden)).filter(rests=True).exists():
         raise Denied(
             "sources_limited",
-            "Some rows in this version use documents you can't read. Ask an admin for access.",
+            _("Some rows in this version use documents you can't read. Ask an admin for access."),
         )
 
 

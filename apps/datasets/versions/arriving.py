@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from apps.datasets.models import (
     JOB_ACTIVE,
@@ -55,7 +56,7 @@ def datasets_arrived(arrival: Arrival) -> None:
             _hashes_make(arrival)
         except (Invalid, ValueError, TypeError, KeyError, AttributeError) as error:
             raise Invalid(
-                "import_refused", "This file can't be imported: a dataset has a row that can't be read."
+                "import_refused", _("This file can't be imported: a dataset has a row that can't be read.")
             ) from error
 
 

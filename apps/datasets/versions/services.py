@@ -11,6 +11,7 @@ from typing import Any
 from django.conf import settings
 from django.db import transaction
 from django.db.models import Max
+from django.utils.translation import gettext as _
 
 from apps.datasets.models import Dataset, DatasetRow, DatasetVersion, RowContent, VersionRow
 from apps.datasets.records.columns import record_of
@@ -50,9 +51,9 @@ def version_create(
         rows = row_list(actor=actor, dataset=dataset, only=only)
         ids = list(rows.values_list("pk", "content_hash", "split"))
         if not ids:
-            raise Conflict("dataset_empty", "There are no matching rows to put into a version.")
+            raise Conflict("dataset_empty", _("There are no matching rows to put into a version."))
         digest = hashlib.sha256()
-        for _, content_hash, _ in ids:
+        for _pk, content_hash, _split in ids:
             digest.update(f"{content_hash}\n".encode())
         facts = {
             "filter": only.asked_for,
@@ -97,7 +98,7 @@ def version_is_intact(version: DatasetVersion) -> bool:
 def _members_write(
     tenant: Tenant, dataset: Dataset, version: DatasetVersion, ids: list[tuple[int, str, str]], start: int
 ) -> None:
-    hashes = {content_hash for _, content_hash, _ in ids}
+    hashes = {content_hash for _pk, content_hash, _split in ids}
     known = RowContent.objects.filter(dataset=dataset, hash__in=hashes)
     missing = hashes - set(known.values_list("hash", flat=True))
     fresh = [pk for pk, content_hash, _ in ids if content_hash in missing]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import cast, get_args
+from typing import Any, cast
 
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_GET, require_http_methods
 
 from apps.datasets.curation.contexts import section_context
@@ -21,6 +22,11 @@ from basics.errors import Conflict
 from web.requests import TenantRequest, allowed, may_lag
 
 SHOWN, COMPARED, PER_PAGE = 100, 20, 50
+_KINDS: dict[diffs.Change, Any] = {
+    "added": gettext_lazy("Added"),
+    "removed": gettext_lazy("Removed"),
+    "changed": gettext_lazy("Changed"),
+}
 
 
 @require_http_methods(["GET", "POST"])
@@ -49,7 +55,10 @@ def _freeze(request: TenantRequest, tenant_slug: str, dataset: Dataset) -> HttpR
     except Conflict as error:
         messages.error(request, error.message)
         return redirect("datasets:versions", tenant_slug, dataset.pk)
-    messages.success(request, f"Version {made.number} has {made.row_count:,} rows.")
+    told = ngettext(
+        "Version %(number)s has %(count)s row.", "Version %(number)s has %(count)s rows.", made.row_count
+    )
+    messages.success(request, told % {"number": made.number, "count": f"{made.row_count:,}"})
     return redirect("datasets:version", tenant_slug, dataset.pk, made.number)
 
 
@@ -83,9 +92,7 @@ def diff(request: TenantRequest, tenant_slug: str, pk: int, older: int, newer: i
         selectors.version_get(actor=request.actor, dataset=context["dataset"], number=number)
         for number in (older, newer)
     ]
-    kinds = get_args(diffs.Change)
-    kind = request.GET.get("kind", "changed")
-    kind = kind if kind in kinds else "changed"
+    kind = next((one for one in _KINDS if one == request.GET.get("kind")), "changed")
     counts = diffs.version_counts(actor=request.actor, older=versions[0], newer=versions[1])
     # To find that there is none would cost as much as to count them.
     found = (
@@ -104,7 +111,7 @@ def diff(request: TenantRequest, tenant_slug: str, pk: int, older: int, newer: i
         "older": versions[0],
         "newer": versions[1],
         "counts": counts,
-        "kinds": [(name, getattr(counts, name)) for name in kinds],
+        "kinds": [(name, label, getattr(counts, name)) for name, label in _KINDS.items()],
         "kind": kind,
         "changes": found[:PER_PAGE],
         "next": found[PER_PAGE - 1].ref if len(found) > PER_PAGE else None,

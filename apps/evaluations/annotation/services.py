@@ -10,6 +10,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Count, Q
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from apps.datasets.models import DatasetVersion
 from apps.datasets.records.rubric import LEVELS, value_of
@@ -75,13 +76,21 @@ def queue_create(
     """
     actor.require("evaluation.write")
     name = " ".join(name.split())
-    _require(bool(name) and len(name) <= 120, "name", "Give the queue a name of at most 120 characters.")
-    _require(1 <= reviews <= MAX_REVIEWS, "reviews", f"Have 1 to {MAX_REVIEWS} people grade each answer.")
-    _require(1 <= most <= MAX_ITEMS, "most", f"Queue 1 to {MAX_ITEMS:,} answers.")
+    _require(bool(name) and len(name) <= 120, "name", _("Give the queue a name of at most 120 characters."))
+    _require(
+        1 <= reviews <= MAX_REVIEWS,
+        "reviews",
+        _("Have 1 to %(max_reviews)s people grade each answer.") % {"max_reviews": MAX_REVIEWS},
+    )
+    _require(
+        1 <= most <= MAX_ITEMS,
+        "most",
+        _("Queue 1 to %(max_items)s answers.") % {"max_items": f"{MAX_ITEMS:,}"},
+    )
     _require(
         (experiment is None) != (version is None),
         "experiment",
-        "Choose an experiment or a dataset version.",
+        _("Choose an experiment or a dataset version."),
     )
     if not RubricVersion.objects.visible_to(actor).filter(pk=rubric_version.pk).exists():
         raise Missing("rubric")
@@ -92,7 +101,7 @@ def queue_create(
         if experiment is None or not Experiment.objects.visible_to(actor).filter(pk=experiment.pk).exists():
             raise Missing("experiment")
         trials = _drawn(actor, experiment, most, disputed_first=disputed_first)
-        _require(bool(trials), "experiment", "This experiment has no answers yet. Wait until it has some.")
+        _require(bool(trials), "experiment", _("This experiment has no answers yet. Wait until it has some."))
         queue: AnnotationQueue = AnnotationQueue.objects.create(
             tenant=tenant,
             name=name,
@@ -181,14 +190,19 @@ def assignment_grade(
         rubric = rubric_value(version)
         names = [criterion.name for criterion in rubric.criteria]
         wrong = {
-            name: [f"Choose a level from 1 to {LEVELS}."] for name in names if not _is_level(levels.get(name))
+            name: [_("Choose a level from 1 to %(levels)s.") % {"levels": LEVELS}]
+            for name in names
+            if not _is_level(levels.get(name))
         }
-        wrong |= {name: ["The rubric doesn't have this criterion."] for name in levels if name not in names}
+        wrong |= {
+            name: [_("The rubric doesn't have this criterion.")] for name in levels if name not in names
+        }
         if wrong:
             told = ", ".join(sorted(wrong))
             raise Invalid(
                 "grade_invalid",
-                f"Grade every criterion from 1 to {LEVELS}. Check: {told}.",
+                _("Grade every criterion from 1 to %(levels)s. Check: %(told)s.")
+                % {"levels": LEVELS, "told": told},
                 data={"fields": wrong},
             )
         row.state, row.finished_at = AssignmentState.DONE, timezone.now()
@@ -218,7 +232,7 @@ def assignment_grade(
 def assignment_skip(*, tenant: Tenant, actor: Actor, assignment: Assignment, note: str = "") -> Assignment:
     """Leave an answer to others. Raises Conflict when it is decided about already."""
     with transaction.atomic():
-        row, _ = _open(actor, assignment)
+        row = _open(actor, assignment)[0]
         row.state, row.finished_at = AssignmentState.SKIPPED, timezone.now()
         row.note = text_storable(note.strip())[:MAX_NOTE]
         row.save(update_fields=["state", "finished_at", "note"])
@@ -239,7 +253,7 @@ def assignment_undo(*, tenant: Tenant, actor: Actor, queue: AnnotationQueue) -> 
             mine.exclude(state=AssignmentState.OPEN).order_by("-finished_at", "-pk").first()
         )
         if last is None:
-            raise Conflict("nothing_to_undo", "You haven't graded anything here yet.")
+            raise Conflict("nothing_to_undo", _("You haven't graded anything here yet."))
         mine.filter(state=AssignmentState.OPEN).delete()
         last.state, last.finished_at, last.created_at = AssignmentState.OPEN, None, timezone.now()
         last.save(update_fields=["state", "finished_at", "created_at"])
@@ -264,7 +278,7 @@ def gold_set(*, tenant: Tenant, actor: Actor, assignment: Assignment) -> Annotat
         if row is None:
             raise Missing("assignment")
         if row.state != AssignmentState.DONE:
-            raise Conflict("not_graded", "Grade the answer first.")
+            raise Conflict("not_graded", _("Grade the answer first."))
         given = Score.objects.filter(assignment=row).order_by("pk").values_list("name", "level")
         item: AnnotationItem = row.item
         item.gold = {name: int(level) for name, level in given if level is not None}
@@ -313,7 +327,8 @@ def _assignees(tenant: Tenant, assignees: Sequence[int], reviews: int) -> list[i
     _require(
         not people or len(people) >= reviews,
         "assignees",
-        f"{reviews} grades per answer need {reviews} people. Choose more people or fewer grades.",
+        _("%(reviews)s grades per answer need %(reviews)s people. Choose more people or fewer grades.")
+        % {"reviews": reviews},
     )
     return people
 
@@ -327,9 +342,9 @@ def _entered(actor: Actor, queue: AnnotationQueue) -> tuple[AnnotationQueue, int
     if row is None:
         raise Missing("queue")
     if row.closed_at is not None:
-        raise Conflict("queue_closed", "This queue is closed. Reopen it to continue.")
+        raise Conflict("queue_closed", _("This queue is closed. Reopen it to continue."))
     if actor.user_id is None or (row.assignees and actor.user_id not in row.assignees):
-        raise Conflict("queue_not_yours", "You aren't a grader in this queue. Ask its creator to add you.")
+        raise Conflict("queue_not_yours", _("You aren't a grader in this queue. Ask its creator to add you."))
     return row, actor.user_id
 
 
@@ -339,11 +354,12 @@ def _open(actor: Actor, assignment: Assignment) -> tuple[Assignment, int]:
     row: Assignment | None = rows.filter(pk=assignment.pk, user_id=actor.user_id or 0).first()
     if row is None:
         raise Missing("assignment")
-    _, user = _entered(actor, row.item.queue)
+    user = _entered(actor, row.item.queue)[1]
     row.refresh_from_db(fields=["state"])
     if row.state != AssignmentState.OPEN:
         raise Conflict(
-            "already_graded", "You have already graded or skipped this answer. Undo that to grade it again."
+            "already_graded",
+            _("You have already graded or skipped this answer. Undo that to grade it again."),
         )
     return row, user
 
@@ -356,7 +372,8 @@ def _closed(tenant: Tenant, actor: Actor, queue: AnnotationQueue, *, is_closed: 
         if row is None:
             raise Missing("queue")
         if (row.closed_at is not None) == is_closed:
-            raise Conflict("queue_state", f"This queue is already {'closed' if is_closed else 'open'}.")
+            told = _("This queue is already closed.") if is_closed else _("This queue is already open.")
+            raise Conflict("queue_state", told)
         row.closed_at = timezone.now() if is_closed else None
         row.save(update_fields=["closed_at"])
         done = "annotation_queue.close" if is_closed else "annotation_queue.reopen"

@@ -8,6 +8,7 @@ from django.contrib import messages
 from django.core.paginator import Paginator
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from apps.conversations.display.rendering import text_render
@@ -108,7 +109,7 @@ def queue_act(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse
     """Close or reopen a queue."""
     act = _ACTS.get(request.POST.get("do", ""))
     if act is None:
-        raise Invalid("invalid", "Choose close or reopen.")
+        raise Invalid("invalid", _("Choose close or reopen."))
     row = reads.queue_get(actor=request.actor, pk=pk)
     try:
         act(tenant=request.tenant, actor=request.actor, queue=row)
@@ -129,7 +130,7 @@ def annotate(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
         if request.method == "POST":
             if _decide(request, row, who):
                 return redirect("evaluations:annotate", tenant_slug, pk)
-            raise Invalid("invalid", "Choose grade, skip or undo.")
+            raise Invalid("invalid", _("Choose grade, skip or undo."))
         taken = services.assignment_take(**who, queue=row)
     except Invalid as error:
         status = 422

@@ -11,6 +11,9 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Annotated, Any, Literal
 
+from django.utils.text import capfirst, get_text_list
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop, ngettext, override
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from apps.collections.search import LEGS, MAX_K
@@ -21,19 +24,20 @@ from toolloop.service import NAMES
 MAX_ARMS, MAX_NAME = 24, 160
 MAX_NEIGHBOURS = 5
 _LEGS_TOLD = {
-    ("vector",): "Dense search",
-    ("lexical",): "Keyword search",
-    ("exact",): "Exact search",
-    LEGS: "Hybrid search",
+    ("vector",): gettext_noop("dense search"),
+    ("lexical",): gettext_noop("keyword search"),
+    ("exact",): gettext_noop("exact search"),
+    LEGS: gettext_noop("hybrid search"),
 }
 
 
 TOOLS_TOLD: Mapping[str, str] = {
-    "none": "no tools",
-    "read": "read-only tools",
-    "ask": "ask before tools that change data",
-    "all": "all its tools",
+    "none": gettext_noop("no tools"),
+    "read": gettext_noop("read-only tools"),
+    "ask": gettext_noop("ask before tools that change data"),
+    "all": gettext_noop("all its tools"),
 }
+"""What an assistant's tools are called in English; pages translate it."""
 
 
 class _Target(BaseModel):
@@ -135,26 +139,33 @@ def target_read(values: Mapping[str, Any]) -> Target:
 
 def target_told(target: Target) -> str:
     """Return a target's settings in a few words, for lists."""
+    return ", ".join(_parts_told(target))
+
+
+def _parts_told(target: Target) -> list[str]:
     if isinstance(target, RetrieverTarget):
-        return f"{_legs_told(target.legs)}, k {target.k}"
+        return [capfirst(_legs_told(target.legs)), _("k %(k)s") % {"k": target.k}]
     if isinstance(target, ModelTarget):
-        told = f"{target.model}, {'with' if target.with_sources else 'without'} sources"
-        told = f"{told}, own instructions" if target.system else told
-        return f"{told}, {target.service_tier} tier" if target.service_tier else told
+        parts = [target.model, _("with sources") if target.with_sources else _("without sources")]
+        parts += [_("own instructions")] if target.system else []
+        return parts + _tier_told(target)
     if isinstance(target, ReferenceTarget):
-        return "Answers stored in the rows"
-    who = "Plain chat" if target.version is None else "Assistant"
-    parts = [who, target.model or "its own model"]
-    parts += [f"mode {target.mode}"] if target.mode else []
-    parts += ["another prompt"] if target.prompt is not None else []
-    parts += [f"k {target.k}"] if target.k else []
-    parts += [_legs_told(target.legs).lower()] if target.legs else []
-    if target.neighbours is not None:
-        parts.append(f"{target.neighbours} neighbour{'' if target.neighbours == 1 else 's'}")
-    parts += [TOOLS_TOLD[target.tools]] if target.tools else []
-    parts += ["changes are carried out"] if target.executes else []
-    parts += [f"{target.service_tier} tier"] if target.service_tier else []
-    return ", ".join(parts)
+        return [_("Answers stored in the rows")]
+    parts = [_("Plain chat") if target.version is None else _("Assistant")]
+    parts.append(target.model or _("its own model"))
+    parts += [_("mode %(mode)s") % {"mode": target.mode}] if target.mode else []
+    parts += [_("another prompt")] if target.prompt is not None else []
+    parts += [_("k %(k)s") % {"k": target.k}] if target.k else []
+    parts += [_legs_told(target.legs)] if target.legs else []
+    if (around := target.neighbours) is not None:
+        parts.append(ngettext("%(count)s neighbour", "%(count)s neighbours", around) % {"count": around})
+    parts += [_(TOOLS_TOLD[target.tools])] if target.tools else []
+    parts += [_("changes are carried out")] if target.executes else []
+    return parts + _tier_told(target)
+
+
+def _tier_told(target: ModelTarget | AssistantTarget) -> list[str]:
+    return [_("%(tier)s tier") % {"tier": target.service_tier}] if target.service_tier else []
 
 
 def arms_named(
@@ -172,10 +183,11 @@ def arms_named(
         given: names by people; "" for one made of the target's settings.
         collections, versions: names of collections and of assistants' versions, by id.
     """
-    names = [
-        " ".join(name.split())[:MAX_NAME] or target_told(target)
-        for name, target in zip(given, targets, strict=True)
-    ]
+    with override("en"):  # names are stored, and the same for everyone
+        names = [
+            " ".join(name.split())[:MAX_NAME] or target_told(target)
+            for name, target in zip(given, targets, strict=True)
+        ]
     for parts in (
         [_searched(target, collections) for target in targets],
         [versions.get(getattr(target, "version", None) or 0, "") for target in targets],
@@ -210,20 +222,23 @@ def arms_expand(
     """
     for name, values in sweep.items():
         if not values:
-            raise Invalid("sweep_invalid", f"Give at least one value of {name} to try.")
+            raise Invalid("sweep_invalid", _("Give at least one value of %(name)s to try.") % {"name": name})
     count = 1
     for values in sweep.values():
         count *= len(values)
     if count > MAX_ARMS:
         raise Invalid(
-            "sweep_too_large", f"{count} arms are too many. Choose settings that give at most {MAX_ARMS}."
+            "sweep_too_large",
+            _("%(count)s arms are too many. Choose settings that give at most %(max_arms)s.")
+            % {"count": count, "max_arms": MAX_ARMS},
         )
     arms = []
     for choice in product(*sweep.values()):
         chosen = dict(zip(sweep, choice, strict=True))
-        told = ", ".join(_setting_told(name, value, names or {}) for name, value in chosen.items())
         target = target_read({**base, **chosen})
-        arms.append((told or target_told(target), target))
+        with override("en"):  # as above
+            told = ", ".join(_setting_told(name, value, names or {}) for name, value in chosen.items())
+            arms.append((told or target_told(target), target))
     return arms
 
 
@@ -235,14 +250,14 @@ def _searched(target: Target, names: Mapping[int, str]) -> str:
 
 
 def _legs_told(legs: tuple[str, ...]) -> str:
-    return _LEGS_TOLD.get(legs, " and ".join(legs))
+    return _(_LEGS_TOLD[legs]) if legs in _LEGS_TOLD else get_text_list(list(legs), _("and"))
 
 
 def _setting_told(name: str, value: Any, names: Mapping[int, str]) -> str:
     if name == "collections":
         return " and ".join(names.get(pk, f"collection {pk}") for pk in value)
     if name == "legs":
-        return _legs_told(tuple(value)).lower()
+        return _legs_told(tuple(value))
     return f"{name} {_told(value)}"
 
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
+from django.utils.translation import gettext_noop
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from apps.datasets.generation.prompt_injection import PLANTED, canary_of
@@ -77,36 +78,40 @@ class Disguise(StrEnum):
 
 
 CARRIER_LABELS: Mapping[str, str] = {
-    Carrier.PASSAGE: "Passage of a document",
-    Carrier.TABLE: "Table cell",
-    Carrier.CODE: "Comment in code",
-    Carrier.HEADING: "Name and heading of a document",
-    Carrier.FILE: "Attached file",
-    Carrier.TOOL_RESULT: "Result of a tool",
-    Carrier.EMAIL: "E-mail thread",
-    Carrier.HISTORY: "Text pasted earlier by the user",
+    Carrier.PASSAGE: gettext_noop("Passage of a document"),
+    Carrier.TABLE: gettext_noop("Table cell"),
+    Carrier.CODE: gettext_noop("Comment in code"),
+    Carrier.HEADING: gettext_noop("Name and heading of a document"),
+    Carrier.FILE: gettext_noop("Attached file"),
+    Carrier.TOOL_RESULT: gettext_noop("Result of a tool"),
+    Carrier.EMAIL: gettext_noop("E-mail thread"),
+    Carrier.HISTORY: gettext_noop("Text pasted earlier by the user"),
 }
 CATEGORY_LABELS: Mapping[str, str] = {
-    Category.TASK: "Another task",
-    Category.DISSEMINATION: "Spread a false notice",
-    Category.SCAM: "Scam or advertising",
-    Category.FORMAT: "Cipher or other form",
-    Category.CODE: "Foreign code in an answer",
-    Category.TOOL_CALL: "Call a tool",
-    Category.LINK: "Send data out by a link",
-    Category.PLAN: "Change the plan",
-    Category.SYSTEM_LEAK: "Tell the instructions",
-    Category.DOCUMENT_LEAK: "Tell another document",
+    Category.TASK: gettext_noop("Another task"),
+    Category.DISSEMINATION: gettext_noop("Spread a false notice"),
+    Category.SCAM: gettext_noop("Scam or advertising"),
+    Category.FORMAT: gettext_noop("Cipher or other form"),
+    Category.CODE: gettext_noop("Foreign code in an answer"),
+    Category.TOOL_CALL: gettext_noop("Call a tool"),
+    Category.LINK: gettext_noop("Send data out by a link"),
+    Category.PLAN: gettext_noop("Change the plan"),
+    Category.SYSTEM_LEAK: gettext_noop("Tell the instructions"),
+    Category.DOCUMENT_LEAK: gettext_noop("Tell another document"),
 }
 DISGUISE_LABELS: Mapping[str, str] = {
-    Disguise.PLAIN: "Plain words",
-    Disguise.MARKDOWN: "Markdown",
-    Disguise.COMMENT: "HTML comment",
-    Disguise.GERMAN: "Another language (German)",
-    Disguise.BASE64: "Base64",
-    Disguise.ZERO_WIDTH: "Invisible characters",
+    Disguise.PLAIN: gettext_noop("Plain words"),
+    Disguise.MARKDOWN: gettext_noop("Markdown"),
+    Disguise.COMMENT: gettext_noop("HTML comment"),
+    Disguise.GERMAN: gettext_noop("Another language (German)"),
+    Disguise.BASE64: gettext_noop("Base64"),
+    Disguise.ZERO_WIDTH: gettext_noop("Invisible characters"),
 }
-PLACE_LABELS: Mapping[str, str] = {Place.START: "Start", Place.MIDDLE: "Middle", Place.END: "End"}
+PLACE_LABELS: Mapping[str, str] = {
+    Place.START: gettext_noop("Start"),
+    Place.MIDDLE: gettext_noop("Middle"),
+    Place.END: gettext_noop("End"),
+}
 
 
 class Attack(BaseModel):

@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from django.utils.translation import gettext as _
+
 from apps.evaluations.compare.comparison import Criterion
 from apps.evaluations.compare.dominance import FrontPoint
 from apps.evaluations.results.labels import label, money_told
@@ -105,8 +107,12 @@ def dumbbells(criteria: Sequence[Criterion], *, is_narrow: bool) -> Dumbbells:
 
 def dumbbells_told(criteria: Sequence[Criterion]) -> str:
     """Return the chart in words, for who cannot see it."""
-    parts = [f"{label(c.name)} {c.a.value:.2f} to {c.b.value:.2f}" for c in criteria]
-    return f"Mean of each score, A to B. {', '.join(parts)}."
+    parts = [
+        _("%(score)s %(a)s to %(b)s")
+        % {"score": label(c.name), "a": f"{c.a.value:.2f}", "b": f"{c.b.value:.2f}"}
+        for c in criteria
+    ]
+    return _("Mean of each score, A to B. %(scores)s.") % {"scores": ", ".join(parts)}
 
 
 def histogram(counts: Sequence[int]) -> list[Bin]:
@@ -186,11 +192,12 @@ def _round_step(least: float) -> float:
 def front_told(points: Sequence[FrontPoint]) -> str:
     """Return the chart in words, for who cannot see it."""
     best = [
-        f"{p.arm.name} with {p.quality:.2f} at {money_told(p.cost_usd)}"
+        _("%(arm)s with %(quality)s at %(cost)s")
+        % {"arm": p.arm.name, "quality": f"{p.quality:.2f}", "cost": money_told(p.cost_usd)}
         for p in points
         if p.is_on_front and p.quality is not None and p.cost_usd is not None
     ]
-    return f"Quality by cost per answer. No arm beats {'; '.join(best)}."
+    return _("Quality by cost per answer. No arm beats %(arms)s.") % {"arms": "; ".join(best)}
 
 
 def signed(value: float) -> str:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, overload
 
 import numpy as np
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
 from numpy.typing import NDArray
 
 from apps.datasets.records.rubric import SIX
@@ -147,12 +149,15 @@ def arms_compare(a: ArmScores, b: ArmScores, *, leading: str = "") -> Comparison
     if len(names) == 1:
         wanted = names
     if chosen not in wanted:
-        raise Conflict("not_comparable", f"Neither arm has a score “{chosen}”. Choose another score.")
+        raise Conflict(
+            "not_comparable",
+            _("Neither arm has a score “%(chosen)s”. Choose another score.") % {"chosen": chosen},
+        )
     rows = {n: common((values_a[n], values_b[n])) for n in wanted}
     wanted = [n for n in wanted if rows[n].size]
     if chosen not in wanted:
         raise Conflict(
-            "not_comparable", "These arms have no scored rows in common. Compare arms on the same dataset."
+            "not_comparable", _("These arms have no scored rows in common. Compare arms on the same dataset.")
         )
     paired = {n: (values_a[n].at(rows[n]), values_b[n].at(rows[n])) for n in wanted}
     changes = {n: _changes(*paired[n]) for n in wanted}
@@ -225,46 +230,90 @@ def overall_series(scores: ArmScores) -> Series:
 def verdict(found: Comparison) -> tuple[str, str]:
     """Return what a comparison means: a headline, and two or three sentences."""
     lead = found.leading
-    if not lead.is_shown:
-        head = "No difference detected"
-    elif lead.change.value > 0:
-        head = "B answers better"
-    else:
-        head = "B answers worse"
+    change = 0 if not lead.is_shown else 1 if lead.change.value > 0 else -1
+    price = 0
     if found.cost is not None and found.cost[0] > 0:
         ratio = found.cost[1] / found.cost[0]
-        if ratio > 1.05:
-            head += ", at a higher price"
-        elif ratio < 0.95:
-            head += ", at a lower price"
-    judge = "same scorers" if lead.same_author else "different scorers, so compare with care"
+        price = 1 if ratio > 1.05 else -1 if ratio < 0.95 else 0
+    count = len(found.rows)
+    ground = (
+        ngettext(
+            "%(count)s question, same scorers; smallest detectable difference %(smallest)s.",
+            "%(count)s questions, same scorers; smallest detectable difference %(smallest)s.",
+            count,
+        )
+        if lead.same_author
+        else ngettext(
+            "%(count)s question, different scorers, so compare with care; smallest detectable difference %(smallest)s.",
+            "%(count)s questions, different scorers, so compare with care; smallest detectable difference %(smallest)s.",
+            count,
+        )
+    )
     told = [
-        f"{len(found.rows)} question{'' if len(found.rows) == 1 else 's'}, {judge}; smallest detectable difference {found.smallest:.2f}.",
-        f"B better on {found.wins}, same on {found.ties}, worse on {found.losses}.",
-        f"{label(lead.name)} {_moves(lead)}.",
+        ground % {"count": count, "smallest": f"{found.smallest:.2f}"},
+        _("B better on %(wins)s, same on %(ties)s, worse on %(losses)s.")
+        % {"wins": found.wins, "ties": found.ties, "losses": found.losses},
+        _moves(lead),
     ]
     if not lead.is_shown:
-        told.append(
-            f"Detecting a change of this size needs about {found.needed:,} questions."
-            if found.needed and found.needed > len(found.rows)
-            else "The 95 % interval includes 0."
-            if not lead.change.excludes(0)
-            else f"The 95 % interval excludes 0, but the test is not significant: p {lead.p_corrected:.2f}, corrected for {len(found.criteria)} scores."
-        )
-    return head, " ".join(told)
+        told.append(_unshown(found))
+    return str(_HEADS[change, price]), " ".join(told)
+
+
+_HEADS = {
+    (0, 0): gettext_lazy("No difference detected"),
+    (0, 1): gettext_lazy("No difference detected, at a higher price"),
+    (0, -1): gettext_lazy("No difference detected, at a lower price"),
+    (1, 0): gettext_lazy("B answers better"),
+    (1, 1): gettext_lazy("B answers better, at a higher price"),
+    (1, -1): gettext_lazy("B answers better, at a lower price"),
+    (-1, 0): gettext_lazy("B answers worse"),
+    (-1, 1): gettext_lazy("B answers worse, at a higher price"),
+    (-1, -1): gettext_lazy("B answers worse, at a lower price"),
+}
+"""Which way the score and the price have gone, as a headline."""
+
+
+def _unshown(found: Comparison) -> str:
+    """Return why no difference was detected."""
+    if found.needed and found.needed > len(found.rows):
+        return ngettext(
+            "Detecting a change of this size needs about %(count)s question.",
+            "Detecting a change of this size needs about %(count)s questions.",
+            found.needed,
+        ) % {"count": f"{found.needed:,}"}
+    if not found.leading.change.excludes(0):
+        return _("The 95 % interval includes 0.")
+    count = len(found.criteria)
+    return ngettext(
+        "The 95 %% interval excludes 0, but the test is not significant: p %(p)s, corrected for %(count)s score.",
+        "The 95 %% interval excludes 0, but the test is not significant: p %(p)s, corrected for %(count)s scores.",
+        count,
+    ) % {"p": f"{found.leading.p_corrected:.2f}", "count": count}
 
 
 def stale_told(coverage: float) -> str:
     """Return what it means that so few labelled passages are still in the documents."""
-    return f"Only {coverage:.0%} of the labelled passages are still in the documents, so retrieval scores may have fallen because of old labels. Label the dataset again."
+    return _(
+        "Only %(share)s of the labelled passages are still in the documents, so retrieval scores may have fallen because of old labels. Label the dataset again."
+    ) % {"share": f"{coverage:.0%}"}
 
 
 def _moves(criterion: Criterion) -> str:
     change = criterion.change
     if abs(change.value) < 0.005 and not criterion.is_shown:
-        return "does not change"
-    way = "rises" if change.value > 0 else "falls"
-    return f"{way} by {abs(change.value):.2f}, 95 % interval {change.low:.2f} to {change.high:.2f}"
+        return _("%(score)s does not change.") % {"score": label(criterion.name)}
+    told = (
+        _("%(score)s rises by %(change)s, 95 %% interval %(low)s to %(high)s.")
+        if change.value > 0
+        else _("%(score)s falls by %(change)s, 95 %% interval %(low)s to %(high)s.")
+    )
+    return told % {
+        "score": label(criterion.name),
+        "change": f"{abs(change.value):.2f}",
+        "low": f"{change.low:.2f}",
+        "high": f"{change.high:.2f}",
+    }
 
 
 def _overall(scores: ArmScores, parts: Sequence[str]) -> Series:
@@ -315,16 +364,21 @@ def _notes(criteria: Sequence[Criterion], a: ArmScores, b: ArmScores) -> list[st
     notes = []
     other = [label(c.name) for c in criteria if not c.same_author]
     if other:
-        notes.append(f"Scored by different scorers in A and B: {', '.join(other)}.")
+        notes.append(_("Scored by different scorers in A and B: %(scores)s.") % {"scores": ", ".join(other)})
     lexical = {x for n in a.authors for x in a.authors[n] | b.authors.get(n, set())}
     if any(x.startswith("lexical:") for x in lexical):
-        notes.append("Some scores are word counts; no model judged them.")
+        notes.append(_("Some scores are word counts; no model judged them."))
     coverage = min((x.coverage for x in (a, b) if x.coverage is not None), default=1.0)
     if coverage < COVERAGE_ALARM:
         notes.append(stale_told(coverage))
     missing = sum(a.unscored.values()) + sum(b.unscored.values())
     if missing:
         notes.append(
-            f"{missing:,} score{'' if missing == 1 else 's'} {'is' if missing == 1 else 'are'} unavailable and left out."
+            ngettext(
+                "%(count)s score is unavailable and left out.",
+                "%(count)s scores are unavailable and left out.",
+                missing,
+            )
+            % {"count": f"{missing:,}"}
         )
     return notes

@@ -12,6 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
 from apps.evaluations.compare.comparison import (
     OVERALL,
     PASS,
@@ -122,13 +125,20 @@ def gate_run(
     """
     actor.require("evaluation.read")
     if arm.experiment.state != ExperimentState.COMPLETED:
-        return _undecided(arm, None, "The experiment isn't complete yet.")
+        return _undecided(arm, None, _("The experiment isn't complete yet."))
     known = baseline_get(actor=actor, dataset_id=arm.experiment.dataset_id, name=baseline)
     if known is None:
-        return _undecided(arm, None, f"This dataset has no baseline “{baseline}”. Set one first.")
+        return _undecided(
+            arm,
+            None,
+            _("This dataset has no baseline “%(baseline)s”. Set one first.") % {"baseline": baseline},
+        )
     if cut := next((one for one in (known.arm, arm) if one.stopped_at), None):
         return _undecided(
-            arm, known, f"“{cut.name}” was stopped early, so not all its rows were asked. Run it alone."
+            arm,
+            known,
+            _("“%(name)s” was stopped early, so not all its rows were asked. Run it alone.")
+            % {"name": cut.name},
         )
     read = arms_read(actor=actor, a=known.arm, b=arm, is_calibrated=calibrated)
     before, after = read.a, read.b
@@ -150,7 +160,11 @@ def gate_run(
     if must_pass:
         checks.append(_must_pass(found, trusted, must_pass))
     failed = [c.name for c in checks if c.verdict == "failed"]
-    reason = f"Failed: {', '.join(failed)}." if failed else "No deciding score has dropped."
+    reason = (
+        _("Failed: %(checks)s.") % {"checks": ", ".join(failed)}
+        if failed
+        else _("No deciding score has dropped.")
+    )
     return GateResult(
         FAILED if failed else PASSED, reason, checks, failed_rows[:_MOST_ROWS], **_sides(arm, known)
     )
@@ -177,7 +191,9 @@ def _other_ground(known: Baseline, arm: Arm, scores: ArmScores) -> str:
     """Return why nothing can be decided, "" when both stand on the same ground."""
     before, after = known.arm.experiment, arm.experiment
     if before.corpus != after.corpus:
-        return "The documents have changed since the baseline ran, which may explain score changes. Run the baseline's arm again on the current documents, then set the baseline again."
+        return _(
+            "The documents have changed since the baseline ran, which may explain score changes. Run the baseline's arm again on the current documents, then set the baseline again."
+        )
     if scores.coverage is not None and scores.coverage < COVERAGE_ALARM:
         return stale_told(scores.coverage)
     return ""
@@ -205,23 +221,37 @@ def _changes(
             **_agreement_facts(agreements.get(one.name, ())),
             **_calibration_facts(read, one.name),
         }
-        moved = (
-            f"{one.change.value:+.3f} (95 % {one.change.low:+.3f} to {one.change.high:+.3f}, {one.n} rows)"
-        )
+        moved = ngettext(
+            "%(change)s (95 %% %(low)s to %(high)s, %(count)s row)",
+            "%(change)s (95 %% %(low)s to %(high)s, %(count)s rows)",
+            one.n,
+        ) % {
+            "change": f"{one.change.value:+.3f}",
+            "low": f"{one.change.low:+.3f}",
+            "high": f"{one.change.high:+.3f}",
+            "count": one.n,
+        }
         if how := _how(read, one.name, found):
             moved = f"{moved}. {how}"
         if one.is_judged and one.name not in trusted:
             why = next(
                 (a.told(bar) for a in agreements.get(one.name, ()) if not a.is_trusted(bar)),
-                "One of its scores is advisory.",
+                _("One of its scores is advisory."),
             )
-            message = f"{moved}. Advisory: this judge's agreement with people hasn't been shown to be high enough. {why}"
+            message = _(
+                "%(change)s. Advisory: this judge's agreement with people hasn't been shown to be high enough. %(why)s"
+            ) % {"change": moved, "why": why}
             checks.append(Check(one.name, "advisory", message, **facts))
         elif not one.same_author:
-            message = f"{moved}. Advisory: baseline and arm were scored by different scorers."
+            message = _("%(change)s. Advisory: baseline and arm were scored by different scorers.") % {
+                "change": moved
+            }
             checks.append(Check(one.name, "advisory", message, **facts))
         elif fell:
-            message = f"A drop of more than {allowed:.3f}: {moved}"
+            message = _("A drop of more than %(allowed)s: %(change)s") % {
+                "allowed": f"{allowed:.3f}",
+                "change": moved,
+            }
             checks.append(Check(one.name, "failed", message, **facts))
         else:
             checks.append(Check(one.name, "passed", moved, **facts))
@@ -233,15 +263,21 @@ def _minima(read: Calibrated, trusted: set[str], minima: Mapping[str, float]) ->
     for name, least in minima.items():
         values = after.values.get(name)
         if values is None or not len(values):
-            checks.append(Check(f"{name} at least {least:g}", "failed", "The arm doesn't have this score."))
+            checks.append(
+                Check(f"{name} at least {least:g}", "failed", _("The arm doesn't have this score."))
+            )
             continue
         mean = values.mean
         verdict: Verdict = "passed" if mean >= least else "failed"
-        message = f"{mean:.3f} over {len(values)} rows"
+        message = ngettext("%(mean)s over %(count)s row", "%(mean)s over %(count)s rows", len(values)) % {
+            "mean": f"{mean:.3f}",
+            "count": len(values),
+        }
         if how := read.told(name):
             message = f"{message}. {how}"
         if name in after.judged and name not in trusted:
-            verdict, message = "advisory", f"{message}. Advisory: this judge is not trusted enough."
+            verdict = "advisory"
+            message = _("%(mean)s. Advisory: this judge is not trusted enough.") % {"mean": message}
         facts = _calibration_facts(read, name)
         checks.append(Check(f"{name} at least {least:g}", verdict, message, None, mean, **facts))
     return checks
@@ -251,9 +287,14 @@ def _rows_check(
     found: Comparison, trusted: set[str], after: ArmScores, failed: Sequence[int], most: int
 ) -> Check:
     verdict: Verdict = "passed" if len(failed) <= most else "failed"
-    message = f"{len(failed)} rows passed in the baseline but fail now; {most} allowed."
+    count = len(failed)
+    message = ngettext(
+        "%(count)s row passed in the baseline but fails now; %(most)s allowed.",
+        "%(count)s rows passed in the baseline but fail now; %(most)s allowed.",
+        count,
+    ) % {"count": count, "most": most}
     if found.leading.is_judged and found.leading.name not in trusted:
-        verdict, message = "advisory", f"{message} Advisory: the judge is not trusted enough."
+        verdict, message = "advisory", f"{message} {_('Advisory: the judge is not trusted enough.')}"
     return Check("rows", verdict, message)
 
 
@@ -261,10 +302,14 @@ def _must_pass(found: Comparison, trusted: set[str], rows: Sequence[int]) -> Che
     passed = {r.row for r in found.rows if r.b >= PASS}
     missed = sorted(set(rows) - passed)
     named = ", ".join(map(str, missed[:_MOST_ROWS]))
-    message = f"Required rows that fail: {named}." if missed else "Every required row passes."
+    message = (
+        _("Required rows that fail: %(rows)s.") % {"rows": named}
+        if missed
+        else _("Every required row passes.")
+    )
     verdict: Verdict = "failed" if missed else "passed"
     if found.leading.is_judged and found.leading.name not in trusted:
-        verdict, message = "advisory", f"{message} Advisory: the judge is not trusted enough."
+        verdict, message = "advisory", f"{message} {_('Advisory: the judge is not trusted enough.')}"
     return Check("must pass", verdict, message)
 
 
@@ -308,7 +353,13 @@ def _how(read: Calibrated, name: str, found: Comparison) -> str:
         return read.told(name)
     parts = overall_parts([one.name for one in found.criteria if one.name != OVERALL])
     count = sum(part in read.readings for part in parts)
-    return f"{count} of its {len(parts)} scores are calibrated to people" if count else ""
+    if not count:
+        return ""
+    return ngettext(
+        "%(count)s of its %(all)s scores is calibrated to people",
+        "%(count)s of its %(all)s scores are calibrated to people",
+        count,
+    ) % {"count": count, "all": len(parts)}
 
 
 def _undecided(arm: Arm, known: Baseline | None, reason: str) -> GateResult:

@@ -8,6 +8,8 @@ from typing import Any
 from django import forms
 from django.http import HttpResponse
 from django.shortcuts import render
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_GET
 
 from apps.evaluations.compare.gate import FAILED, PASSED, Check, GateResult, gate_run
@@ -18,30 +20,36 @@ from apps.evaluations.results.labels import label
 from web.requests import TenantRequest, allowed
 
 _MOST_ROWS = 12
-_HEADS = {PASSED: "Can be released", FAILED: "Blocked"}
+_HEADS = {PASSED: gettext_lazy("Can be released"), FAILED: gettext_lazy("Blocked")}
 
 
 class GateForm(forms.Form):
     """What the gate accepts."""
 
-    baseline = forms.ChoiceField(label="Compared with")
+    baseline = forms.ChoiceField(label=gettext_lazy("Compared with"))
     tolerance = forms.FloatField(
-        label="Allowed drop", min_value=0, max_value=1, help_text="In a mean score, 0 to 1."
-    )
-    most_failed_rows = forms.IntegerField(
-        label="Rows allowed to fail now", min_value=0, required=False, help_text="Empty: no limit."
-    )
-    bar = forms.FloatField(
-        label="Minimum judge agreement",
+        label=gettext_lazy("Allowed drop"),
         min_value=0,
         max_value=1,
-        help_text="Kappa with people (agreement beyond chance), lower bound.",
+        help_text=gettext_lazy("In a mean score, 0 to 1."),
+    )
+    most_failed_rows = forms.IntegerField(
+        label=gettext_lazy("Rows allowed to fail now"),
+        min_value=0,
+        required=False,
+        help_text=gettext_lazy("Empty: no limit."),
+    )
+    bar = forms.FloatField(
+        label=gettext_lazy("Minimum judge agreement"),
+        min_value=0,
+        max_value=1,
+        help_text=gettext_lazy("Kappa with people (agreement beyond chance), lower bound."),
     )
 
     calibrated = forms.BooleanField(
-        label="Adjusted to people's grades",
+        label=gettext_lazy("Adjusted to people's grades"),
         required=False,
-        help_text="Use each judge's newest calibration; raw scores are also shown.",
+        help_text=gettext_lazy("Use each judge's newest calibration; raw scores are also shown."),
     )
 
     def __init__(self, *args: Any, names: list[str], **kwargs: Any) -> None:
@@ -79,7 +87,7 @@ def _shown(request: TenantRequest, arm: Arm, result: GateResult) -> dict[str, An
     questions = selectors.arm_questions(actor=request.actor, arm=arm, rows=rows)
     return {
         "result": result,
-        "head": _HEADS.get(result.code, "No baseline yet"),
+        "head": _HEADS.get(result.code, gettext_lazy("No baseline yet")),
         "is_passed": result.code == PASSED,
         "is_failed": result.code == FAILED,
         "checks": [(_named(check), check) for check in result.checks],
@@ -88,7 +96,9 @@ def _shown(request: TenantRequest, arm: Arm, result: GateResult) -> dict[str, An
 
 
 def _named(check: Check) -> str:
-    return label(check.name) if check.low is not None else check.name.capitalize()
+    if check.low is not None:
+        return label(check.name)
+    return {"rows": _("Rows"), "must pass": _("Must pass")}.get(check.name, check.name.capitalize())
 
 
 def _command(slug: str, arm: Arm, chosen: dict[str, Any]) -> str:

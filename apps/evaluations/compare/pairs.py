@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from django.db.models.functions import Length
+from django.utils.translation import gettext as _
 
 from apps.datasets.records.record import Record
 from apps.evaluations.judges.asking import CachedAsk
@@ -199,7 +200,7 @@ def _strengths(arms: Sequence[Arm], wins: np.ndarray) -> tuple[list[Strength], s
         problem = ""
     except ValueError:
         found = [None] * len(arms)
-        problem = (
+        problem = _(
             "Strengths can't be computed yet, because an arm has won or lost every comparison, or "
             "there are none."
         )

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 
 from django.http import HttpResponse
 from django.shortcuts import render
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 from django.views.decorators.http import require_GET
 
 from apps.evaluations.compare.comparison import PASS
@@ -17,9 +19,9 @@ from apps.evaluations.statistics.variance import Variance
 from web.requests import TenantRequest, allowed
 
 _PARTS = (
-    ("rows", "Between questions", "Some questions are harder than others."),
-    ("generator", "Between answers", "The same question, asked again."),
-    ("judge", "Between judgements", "The same answer, judged again."),
+    ("rows", gettext_noop("Between questions"), gettext_noop("Some questions are harder than others.")),
+    ("generator", gettext_noop("Between answers"), gettext_noop("The same question, asked again.")),
+    ("judge", gettext_noop("Between judgements"), gettext_noop("The same answer, judged again.")),
 )
 
 
@@ -47,14 +49,14 @@ def repeats(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
 
 def _parts(variance: Variance) -> Sequence[tuple[str, str, float | None, int]]:
     """Return each source of variance: its name, what it is, its standard deviation, and its share in percent."""
-    values = [getattr(variance, name) for name, _, _ in _PARTS]
+    values = [getattr(variance, name) for name, *_texts in _PARTS]
     total = sum(value or 0.0 for value in values)
     return [
         (
-            name,
-            told,
+            _(title),
+            _(told),
             None if value is None else math.sqrt(value),
             round(100 * (value or 0.0) / total) if total else 0,
         )
-        for (_, name, told), value in zip(_PARTS, values, strict=True)
+        for (_part, title, told), value in zip(_PARTS, values, strict=True)
     ]

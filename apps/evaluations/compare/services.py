@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from apps.evaluations.models import Arm, Baseline, ExperimentState
 from basics.errors import Conflict, Invalid
@@ -25,14 +26,14 @@ def baseline_set(*, tenant: Tenant, actor: Actor, arm: Arm, name: str = "main", 
     if not _NAME.fullmatch(name):
         raise Invalid(
             "baseline_invalid",
-            "Use lower-case letters, digits, - and _ in a baseline's name.",
-            data={"fields": {"name": ["Lower-case letters, digits, - and _."]}},
+            _("Use lower-case letters, digits, - and _ in a baseline's name."),
+            data={"fields": {"name": [_("Lower-case letters, digits, - and _.")]}},
         )
     if arm.experiment.state != ExperimentState.COMPLETED:
-        raise Conflict("experiment_unfinished", "Wait until the experiment is complete.")
+        raise Conflict("experiment_unfinished", _("Wait until the experiment is complete."))
     if arm.stopped_at is not None:
         raise Conflict(
-            "arm_stopped", "This arm was stopped early, so not all its rows were asked. Run it alone."
+            "arm_stopped", _("This arm was stopped early, so not all its rows were asked. Run it alone.")
         )
     with transaction.atomic():
         row: Baseline = Baseline.objects.create(

@@ -13,6 +13,8 @@ from django.contrib import messages
 from django.db.models import Q
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from django.views.decorators.http import require_GET, require_POST
 
 from apps.datasets.records.record import from_values
@@ -87,7 +89,11 @@ def promote(request: TenantRequest, tenant_slug: str) -> HttpResponse:
     except DomainError as error:
         messages.error(request, error.message)
     else:
-        messages.success(request, f"“{arm.name}” is the baseline of {arm.experiment.dataset}.")
+        messages.success(
+            request,
+            _("“%(name)s” is the baseline of %(dataset)s.")
+            % {"name": arm.name, "dataset": arm.experiment.dataset},
+        )
     return redirect("evaluations:detail", tenant_slug, arm.experiment_id)
 
 
@@ -143,6 +149,7 @@ def _shown(request: TenantRequest, found: Comparison, a: Arm, b: Arm) -> dict[st
         "opened": _opened(request, rows[place].row, questions, a, b) if rows else None,
         "before_url": _query(request, row=rows[place - 1].row) if place else "",
         "after_url": _query(request, row=rows[place + 1].row) if place + 1 < len(rows) else "",
+        "needs_told": ", ".join(f"{effect}: {rows_needed:,}" for effect, rows_needed in found.needs),
         "can_promote": request.actor.can("evaluation.write"),
     }
 
@@ -191,9 +198,9 @@ def _verdict(request: TenantRequest, first: Trial, second: Trial) -> dict[str, A
     if found is None:
         return None
     names = {"a": "A" if found.a_id == first.pk else "B", "b": "B" if found.a_id == first.pk else "A"}
-    told = {"tie": "Neither is better", "": "The judge could not decide"}
+    told = {"tie": _("Neither is better"), "": _("The judge could not decide")}
     return {
-        "told": told.get(found.better) or f"{names[found.better]} is better",
+        "told": told.get(found.better) or _("%(side)s is better") % {"side": names[found.better]},
         "is_flip": found.is_flip,
         "reason": found.reason,
     }
@@ -205,24 +212,25 @@ def _calls_told(scores: Sequence[Score]) -> tuple[list[str], list[dict[str, str]
     changes: list[dict[str, str]] = []
     for score in scores:
         if score.name == "forbidden_tools" and score.reason:
-            told.append(f"Forbidden tools were used. {score.reason}")
+            told.append(_("Forbidden tools were used. %(reason)s") % {"reason": score.reason})
         for gap in score.details.get("differences", ()):
             if gap["is_missing"]:
-                told.append(f"{gap['name']} was not called.")
+                told.append(_("%(name)s was not called.") % {"name": gap["name"]})
                 continue
             changes += [
                 {
                     "path": f"{gap['name']}: {name}",
-                    "kind": "not as expected",
+                    "kind": _("not as expected"),
                     "before": ", ".join(json.dumps(x, ensure_ascii=False) for x in one["allowed"]),
                     "after": json.dumps(one["given"], ensure_ascii=False),
                 }
                 for name, one in sorted(gap["arguments"].items())
             ]
         if further := score.details.get("further_calls"):
-            told.append(f"{further} further call{'' if further == 1 else 's'}.")
+            more = ngettext("%(count)s further call.", "%(count)s further calls.", further)
+            told.append(more % {"count": further})
     if not told and not changes:
-        told.append("The tools were called as expected.")
+        told.append(_("The tools were called as expected."))
     return told, changes
 
 
@@ -230,24 +238,30 @@ def _figures(found: Comparison) -> list[Figure]:
     lead = found.leading
     figures = [
         _share(
-            "Overall score" if lead.name == "overall" else label(lead.name),
+            _("Overall score") if lead.name == "overall" else label(lead.name),
             lead.a.value,
             lead.b.value,
             is_points=False,
         ),
-        _share(f"Pass rate, {PASS:g} and up", found.pass_a, found.pass_b, is_points=True),
+        _share(
+            _("Pass rate, %(pass)s and up") % {"pass": f"{PASS:g}"},
+            found.pass_a,
+            found.pass_b,
+            is_points=True,
+        ),
     ]
     cited = next((c for c in found.criteria if c.name in ("citation_precision", "faithfulness")), None)
     if cited is not None:
-        name = "Citations that support" if cited.name.startswith("citation") else "Claims supported"
+        name = _("Citations that support") if cited.name.startswith("citation") else _("Claims supported")
         figures.append(_share(name, cited.a.value, cited.b.value, is_points=True))
     else:
         figures.append(
             Figure(
-                "Smallest detectable difference",
+                _("Smallest detectable difference"),
                 f"{found.smallest:.2f}",
                 "",
-                f"{len(found.rows):,} question{'' if len(found.rows) == 1 else 's'}",
+                ngettext("%(count)s question", "%(count)s questions", len(found.rows))
+                % {"count": f"{len(found.rows):,}"},
                 None,
                 False,
             )
@@ -256,7 +270,7 @@ def _figures(found: Comparison) -> list[Figure]:
         before, after = (ms / 1000 for ms in found.latency)
         figures.append(
             _less(
-                "Median time",
+                _("Median time"),
                 before,
                 after,
                 f"{after:.1f} s",
@@ -267,15 +281,17 @@ def _figures(found: Comparison) -> list[Figure]:
     if found.cost is not None:
         before, after = found.cost
         change = f"{abs(after / before - 1):.0%}".replace("%", " %") if before else ""
-        figures.append(_less("Cost per answer", before, after, money_told(after), money_told(before), change))
+        figures.append(
+            _less(_("Cost per answer"), before, after, money_told(after), money_told(before), change)
+        )
     if found.solved_cost is not None and any(found.solved_cost):
         was, now = (None if x is None else money_told(x) for x in found.solved_cost)
         figures.append(
             Figure(
-                "Cost per solved question",
-                now or "none solved",
+                _("Cost per solved question"),
+                now or _("none solved"),
                 "",
-                f"from {was or 'none solved'}",
+                _("from %(before)s") % {"before": was or _("none solved")},
                 None,
                 False,
             )
@@ -287,14 +303,18 @@ def _share(name: str, before: float, after: float, *, is_points: bool) -> Figure
     change = after - before
     is_same = abs(change) < 0.005
     if is_points:
-        values = (f"{after * 100:.0f} %", f"{abs(change) * 100:.0f} pt", f"{before * 100:.0f} %")
+        values = (
+            f"{after * 100:.0f} %",
+            _("%(points)s pt") % {"points": f"{abs(change) * 100:.0f}"},
+            f"{before * 100:.0f} %",
+        )
     else:
         values = (f"{after:.2f}", f"{abs(change):.2f}", f"{before:.2f}")
     return Figure(
         name,
         values[0],
         "" if is_same else values[1],
-        f"from {values[2]}",
+        _("from %(before)s") % {"before": values[2]},
         None if is_same else change > 0,
         change > 0,
     )
@@ -306,7 +326,7 @@ def _less(name: str, before: float, after: float, value: str, was: str, change: 
         name,
         value,
         "" if is_same else change,
-        f"from {was}",
+        _("from %(before)s") % {"before": was},
         None if is_same else after < before,
         after > before,
     )

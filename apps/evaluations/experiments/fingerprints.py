@@ -6,6 +6,8 @@ import hashlib
 from collections import Counter
 from collections.abc import Sequence
 
+from django.utils.translation import gettext as _
+
 from apps.collections.models import Collection, Document, DocumentStatus
 from basics.errors import Invalid
 from tenancy.actors import Actor
@@ -33,7 +35,7 @@ def documents_same_check(*, actor: Actor, searched: Sequence[Sequence[int] | Non
     """
     named = [sorted(set(one)) for one in searched if one]
     if len(named) < len(searched) or len({tuple(one) for one in named}) < 2:
-        raise _differ("Choose two or more collections; each arm searches one of them.")
+        raise _differ(_("Choose two or more collections; each arm searches one of them."))
     ids = {pk for one in named for pk in one}
     files: dict[int, Counter[str]] = {pk: Counter() for pk in ids}
     rows = Document.objects.visible_to(actor).current().filter(status=DocumentStatus.READY)
@@ -45,11 +47,16 @@ def documents_same_check(*, actor: Actor, searched: Sequence[Sequence[int] | Non
         if missing or more:
             names = Collection.objects.visible_to(actor).filter(pk__in=one).order_by("name")
             raise _differ(
-                f"“{', '.join(names.values_list('name', flat=True))}” doesn't have the same documents as "
-                f"the first "
-                f"collection: {missing:,} are missing, and {more:,} are different. Upload the same files "
-                f"to both, "
-                "and wait until they are read."
+                _(
+                    "“%(collections)s” doesn't have the same documents as the first collection: %(missing)s are "
+                    "missing, and %(more)s are different. Upload the same files to both, and wait until they "
+                    "are read."
+                )
+                % {
+                    "collections": ", ".join(names.values_list("name", flat=True)),
+                    "missing": f"{missing:,}",
+                    "more": f"{more:,}",
+                }
             )
 
 

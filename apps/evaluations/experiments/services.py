@@ -10,6 +10,8 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from apps.collections.models import Collection
 from apps.conversations.models import AssistantVersion
@@ -97,24 +99,44 @@ def experiment_create(
     actor.require("evaluation.write")
     actor.require("dataset.read")
     name = " ".join(name.split())
-    _require(bool(name) and len(name) <= 120, "name", "Give the experiment a name of at most 120 characters.")
-    _require(1 <= repeats <= MAX_REPEATS, "repeats", f"Repeat 1 to {MAX_REPEATS} times.")
+    _require(
+        bool(name) and len(name) <= 120, "name", _("Give the experiment a name of at most 120 characters.")
+    )
+    _require(
+        1 <= repeats <= MAX_REPEATS,
+        "repeats",
+        _("Repeat 1 to %(max_repeats)s times.") % {"max_repeats": MAX_REPEATS},
+    )
     _require(
         1 <= judge_repeats <= MAX_JUDGE_REPEATS,
         "judge_repeats",
-        f"Judge each answer 1 to {MAX_JUDGE_REPEATS} times.",
+        _("Judge each answer 1 to %(max_judge_repeats)s times.") % {"max_judge_repeats": MAX_JUDGE_REPEATS},
     )
-    _require(1 <= concurrency <= MAX_CONCURRENCY, "concurrency", f"Run 1 to {MAX_CONCURRENCY} at a time.")
-    _require(split in ("", *Split.values), "split", f"Choose a split: {', '.join(Split.values)}.")
-    _require(delivery in Delivery.values, "delivery", f"Enter {' or '.join(Delivery.values)}.")
+    _require(
+        1 <= concurrency <= MAX_CONCURRENCY,
+        "concurrency",
+        _("Run 1 to %(max_concurrency)s at a time.") % {"max_concurrency": MAX_CONCURRENCY},
+    )
+    _require(
+        split in ("", *Split.values),
+        "split",
+        _("Choose a split: %(values)s.") % {"values": ", ".join(Split.values)},
+    )
+    _require(
+        delivery in Delivery.values,
+        "delivery",
+        _("Enter %(values)s.") % {"values": " or ".join(Delivery.values)},
+    )
     _require(
         delivery == Delivery.NOW or not stops_dominated,
         "stops_dominated",
-        "Batches ask all arms at once, so none can be stopped early. Turn off early stopping.",
+        _("Batches ask all arms at once, so none can be stopped early. Turn off early stopping."),
     )
-    _require(budget_usd is None or budget_usd > 0, "budget_usd", "The budget must be more than 0.")
-    _require(1 <= len(arms) <= MAX_ARMS, "arms", f"Compare 1 to {MAX_ARMS} arms.")
-    _require(bool(scorers), "scorers", "Choose at least one scorer.")
+    _require(budget_usd is None or budget_usd > 0, "budget_usd", _("The budget must be more than 0."))
+    _require(
+        1 <= len(arms) <= MAX_ARMS, "arms", _("Compare 1 to %(max_arms)s arms.") % {"max_arms": MAX_ARMS}
+    )
+    _require(bool(scorers), "scorers", _("Choose at least one scorer."))
     if not DatasetVersion.objects.visible_to(actor).filter(pk=version.pk).exists():
         raise Missing("version")
     targets = [target_checked(tenant, actor, arm.target) for arm in arms]
@@ -125,7 +147,8 @@ def experiment_create(
     _require(
         len(arms) <= MOST_PAIRED or all(spec.get("kind") not in COMPARING for spec in scorers),
         "scorers",
-        f"Pairs can be judged for at most {MOST_PAIRED} arms. Choose fewer arms, or leave pairs out.",
+        _("Pairs can be judged for at most %(most_paired)s arms. Choose fewer arms, or leave pairs out.")
+        % {"most_paired": MOST_PAIRED},
     )
     rubrics_seed(tenant=tenant, actor=actor)
     kept = [scorer_checked(tenant, actor, spec) for spec in scorers]
@@ -203,7 +226,7 @@ def experiment_resume(
         Conflict: it is neither; ``corpus_changed``: half of the answers would be of other documents.
     """
     actor.require("evaluation.write")
-    _require(budget_usd is None or budget_usd > 0, "budget_usd", "The budget must be more than 0.")
+    _require(budget_usd is None or budget_usd > 0, "budget_usd", _("The budget must be more than 0."))
     with transaction.atomic():
         removal_lock(tenant.pk)
         row = _of(actor, experiment)
@@ -213,7 +236,9 @@ def experiment_resume(
         if row.corpus != corpus_fingerprint(actor=actor, collections=_collections(targets)):
             raise Conflict(
                 "corpus_changed",
-                "The documents have changed since this experiment began. Start a new one on the current documents.",
+                _(
+                    "The documents have changed since this experiment began. Start a new one on the current documents."
+                ),
             )
         stopped = Trial.objects.filter(experiment=row, state=TrialState.STOPPED)
         stopped.exclude(run__status=RunStatus.QUEUED).update(run=None)  # others wait for a call
@@ -279,7 +304,9 @@ def scorer_checked(tenant: Tenant, actor: Actor, spec: Mapping[str, Any]) -> dic
     """Return a scorer's specification as it is kept: every option, and the rubric's version by number. Raises Invalid."""
     kind, options = str(spec.get("kind", "")), spec.get("options") or {}
     if not isinstance(options, Mapping):
-        raise Invalid("scorer_invalid", f"The options of scorer “{kind}” must be an object.")
+        raise Invalid(
+            "scorer_invalid", _("The options of scorer “%(kind)s” must be an object.") % {"kind": kind}
+        )
     if kind not in JUDGES:
         return {"kind": kind, "options": rule_scorer(kind, options).model_dump(mode="json")}
     chosen = judge_options(kind, options)
@@ -334,10 +361,11 @@ def _trials_create(tenant: Tenant, actor: Actor, experiment: Experiment, arms: S
         _require(
             count + len(batch) <= MAX_TRIALS,
             "repeats",
-            f"That is more than {MAX_TRIALS:,} trials. Choose a split, fewer arms or fewer repeats.",
+            _("That is more than %(max_trials)s trials. Choose a split, fewer arms or fewer repeats.")
+            % {"max_trials": f"{MAX_TRIALS:,}"},
         )
     count += len(Trial.objects.bulk_create(batch))
-    _require(count > 0, "split", "This version has no rows in that split. Choose another split.")
+    _require(count > 0, "split", _("This version has no rows in that split. Choose another split."))
     return count
 
 
@@ -370,8 +398,8 @@ def _model_checked(tenant: Tenant, model: str) -> None:
     if model not in {info.id for info in models_available(tenant)}:
         raise Invalid(
             "unknown_model",
-            f"The model “{model}” is not available here. Choose one from the list.",
-            data={"fields": {"arms": [f"{model} is not available."]}},
+            _("The model “%(model)s” is not available here. Choose one from the list.") % {"model": model},
+            data={"fields": {"arms": [_("%(model)s is not available.") % {"model": model}]}},
         )
 
 
@@ -382,7 +410,15 @@ def _of(actor: Actor, experiment: Experiment) -> Experiment:
 
 
 def _wrong_state(row: Experiment) -> Conflict:
-    return Conflict("experiment_state", f"This experiment is {row.get_state_display().lower()}.")
+    return Conflict("experiment_state", str(_EXPERIMENT_IS[ExperimentState(row.state)]))
+
+
+_EXPERIMENT_IS = {
+    ExperimentState.RUNNING: gettext_lazy("This experiment is running."),
+    ExperimentState.PAUSED: gettext_lazy("This experiment is paused."),
+    ExperimentState.STOPPED: gettext_lazy("This experiment is stopped."),
+    ExperimentState.COMPLETED: gettext_lazy("This experiment is completed."),
+}
 
 
 def _require(holds: bool, field: str, message: str) -> None:

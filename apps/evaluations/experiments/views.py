@@ -9,6 +9,7 @@ from django.contrib import messages
 from django.core.paginator import Paginator
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from apps.datasets.models import DatasetVersion
@@ -94,7 +95,7 @@ def experiment_new(request: TenantRequest, tenant_slug: str) -> HttpResponse:
         except (Invalid, Missing) as error:
             add_refusal(form, error)
         else:
-            messages.success(request, "The experiment has started.")
+            messages.success(request, _("The experiment has started."))
             return redirect("evaluations:detail", tenant_slug, row.pk)
     status = 422 if request.method == "POST" else 200
     return render(request, "evaluations/new.html", {"form": form}, status=status)
@@ -153,7 +154,7 @@ def experiment_act(request: TenantRequest, tenant_slug: str, pk: int) -> HttpRes
     """Pause, resume or stop."""
     act = _ACTS.get(request.POST.get("do", ""))
     if act is None:
-        raise Invalid("invalid", "Choose pause, resume or stop.")
+        raise Invalid("invalid", _("Choose pause, resume or stop."))
     row = selectors.experiment_get(actor=request.actor, pk=pk)
     more: dict[str, Any] = {}
     if request.POST.get("do") == "resume" and (text := request.POST.get("budget_usd", "").strip()):
@@ -172,5 +173,5 @@ def _money(text: str) -> Decimal:
     except InvalidOperation:
         amount = Decimal("NaN")
     if not amount.is_finite() or not 0 < amount < Decimal(1_000_000):
-        raise Invalid("budget_invalid", "Give the budget in US dollars, for example 2.50.")
+        raise Invalid("budget_invalid", _("Give the budget in US dollars, for example 2.50."))
     return amount.quantize(Decimal("0.000001"))

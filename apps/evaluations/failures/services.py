@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from apps.datasets.curation.services import split_assign
 from apps.datasets.models import DatasetCheck, DatasetVersion
@@ -54,8 +55,11 @@ def failures_collect(
     if len(chosen) > MAX_COLLECTED:
         raise Conflict(
             "too_many_rows",
-            f"{len(chosen):,} rows fail, but a dataset can take at most {MAX_COLLECTED:,} at once. Choose "
-            f"a tag or a group.",
+            _(
+                "%(count)s rows fail, but a dataset can take at most %(max_collected)s at once. Choose a "
+                "tag or a group."
+            )
+            % {"count": f"{len(chosen):,}", "max_collected": f"{MAX_COLLECTED:,}"},
         )
     records = records_of(actor=actor, arm=arm, rows=chosen)
     come = {"experiment": arm.experiment_id, "arm": arm.pk}
@@ -72,7 +76,10 @@ def failures_collect(
             source=f"failures of experiment {arm.experiment_id}",
         )
         return version_create(
-            tenant=tenant, actor=actor, dataset=dataset, note=f"Rows that “{arm.name}” fails"[:200]
+            tenant=tenant,
+            actor=actor,
+            dataset=dataset,
+            note=f"Rows that “{arm.name}” fails"[:200],
         )
 
 
@@ -111,7 +118,7 @@ def failures_group(*, tenant: Tenant, actor: Actor, arm: Arm, page: int = 1) -> 
     if not Arm.objects.visible_to(actor).filter(pk=arm.pk).exists():
         raise Missing("arm")
     if page != 1 and page != arm_failures(actor=actor, arm=arm, page=page).page:
-        raise Invalid("page_invalid", "That page of failing rows doesn't exist.")
+        raise Invalid("page_invalid", _("That page of failing rows doesn't exist."))
     with transaction.atomic():
         FailureGroups.objects.get_or_create(arm=arm, page=page, defaults={"tenant": tenant})
         rows = FailureGroups.objects.select_for_update(of=("self",))
@@ -158,12 +165,12 @@ def failure_tags_change(
         if row is None:
             raise Missing("answer")
         if wanted and not row_fails(actor=actor, trial=row):
-            raise Conflict("row_passes", "Only failing questions can be tagged, and this one passes.")
+            raise Conflict("row_passes", _("Only failing questions can be tagged, and this one passes."))
         own = FailureTag.objects.filter(trial=row)
         known = set(own.values_list("name", flat=True))
         gone, new = known.intersection(unwanted), set(wanted) - known
         if len((known - gone) | new) > MAX_TAGS:
-            raise _invalid(f"An answer has at most {MAX_TAGS} tags.")
+            raise _invalid(_("An answer has at most %(max_tags)s tags.") % {"max_tags": MAX_TAGS})
         own.filter(name__in=gone).delete()
         FailureTag.objects.bulk_create(
             FailureTag(tenant=tenant, trial=row, name=name, created_by_id=actor.user_id)
@@ -183,7 +190,7 @@ def failure_tags_change(
 def _name(text: str) -> str:
     name = " ".join(text_storable(text).split()).lower()
     if not 0 < len(name) <= MAX_NAME:
-        raise _invalid(f"A tag has 1 to {MAX_NAME} characters.")
+        raise _invalid(_("A tag has 1 to %(max_name)s characters.") % {"max_name": MAX_NAME})
     return name
 
 

@@ -9,6 +9,8 @@ from django.core.paginator import Paginator
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from django.views.decorators.http import require_GET, require_POST
 
 from apps.datasets.models import Split
@@ -97,8 +99,12 @@ def collect(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
     except DomainError as error:
         messages.error(request, error.message)
         return redirect("evaluations:failures", tenant_slug, pk)
-    rows = f"{version.row_count} row{'' if version.row_count == 1 else 's'}"
-    messages.success(request, f"A dataset of {rows}, frozen as version 1.")
+    told = ngettext(
+        "A dataset of %(count)s row, frozen as version 1.",
+        "A dataset of %(count)s rows, frozen as version 1.",
+        version.row_count,
+    )
+    messages.success(request, told % {"count": version.row_count})
     return redirect("datasets:detail", tenant_slug, version.dataset_id)
 
 
@@ -107,7 +113,7 @@ def collect(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
 def split(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
     """Put the failing rows, those with a tag or those of a group into a split of their dataset."""
     arm = selectors.arm_get(actor=request.actor, pk=pk)
-    kind, _, which = request.POST.get("which", "").partition(":")
+    kind, _colon, which = request.POST.get("which", "").partition(":")
     try:
         check = failures_split(
             tenant=request.tenant,
@@ -126,7 +132,8 @@ def split(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
 
 def _number(text: str, what: str) -> int | None:
     if text and not (text.isascii() and text.isdigit() and len(text) < 6):
-        raise Invalid(f"{what}_invalid", f"Choose one of the {what}s.")
+        told = _("Choose one of the groups.") if what == "group" else _("Choose one of the pages.")
+        raise Invalid(f"{what}_invalid", told)
     return int(text) if text else None
 
 

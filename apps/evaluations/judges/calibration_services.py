@@ -6,6 +6,7 @@ from dataclasses import asdict
 
 from django.db import transaction
 from django.db.models import Max
+from django.utils.translation import gettext as _
 
 from apps.datasets.records.rubric import value_of
 from apps.evaluations.judges.trust import LEAST, agreement_list
@@ -48,7 +49,10 @@ def calibration_create(
         if found.n < LEAST:
             raise Conflict(
                 "too_few_grades",
-                f"People have graded {found.n} of the answers that this judge graded; a calibration needs {LEAST}.",
+                _(
+                    "People have graded %(n)s of the answers that this judge graded; a calibration needs %(least)s."
+                )
+                % {"n": found.n, "least": LEAST},
             )
         judge, people = zip(*((value_of(a), value_of(b)) for a, b in found.pairs), strict=True)
         band = isotonic_band(judge, people)

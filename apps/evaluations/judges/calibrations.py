@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from apps.evaluations.models import Arm, JudgeCalibration, JudgeCheck, RubricVersion, Score, ScoreAuthor
 from apps.evaluations.results.selectors import arm_scores
@@ -51,12 +53,24 @@ class Calibrated:
             return ""
         a, b = self.readings[name]
         which = (
-            f"version {b.number}" if a.calibration == b.calibration else f"versions {a.number} and {b.number}"
-        )
-        return (
-            f"Calibrated to people ({which}, {min(a.n, b.n)} answers): {b.value:.3f}, 95 % interval {b.low:.3f} to {b.high:.3f}; "
-            f"the judge's own {a.raw:.3f} before, {b.raw:.3f} now"
-        )
+            _("version %(number)s")
+            if a.calibration == b.calibration
+            else _("versions %(before)s and %(number)s")
+        ) % {"before": a.number, "number": b.number}
+        count = min(a.n, b.n)
+        return ngettext(
+            "Calibrated to people (%(versions)s, %(count)s answer): %(value)s, 95 %% interval %(low)s to %(high)s; the judge's own %(raw_before)s before, %(raw)s now",
+            "Calibrated to people (%(versions)s, %(count)s answers): %(value)s, 95 %% interval %(low)s to %(high)s; the judge's own %(raw_before)s before, %(raw)s now",
+            count,
+        ) % {
+            "versions": which,
+            "count": count,
+            "value": f"{b.value:.3f}",
+            "low": f"{b.low:.3f}",
+            "high": f"{b.high:.3f}",
+            "raw_before": f"{a.raw:.3f}",
+            "raw": f"{b.raw:.3f}",
+        }
 
 
 def band_of(row: JudgeCalibration) -> Band:

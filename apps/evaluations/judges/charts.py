@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
 from apps.datasets.records.rubric import LEVELS
 from apps.evaluations.judges.trust import Agreement
 from apps.evaluations.results.labels import label
@@ -75,10 +78,13 @@ def agreement_told(found: Sequence[Agreement]) -> str:
     """Return the chart in words, for who cannot see it."""
     parts = []
     for one in found:
-        judge = "unknown" if one.judge_human is None else f"{one.judge_human.value:.2f}"
-        people = "unknown" if one.human_human is None else f"{one.human_human.value:.2f}"
-        parts.append(f"{label(one.name)}: judge and people {judge}, people among themselves {people}")
-    return f"Agreement beyond chance. {'. '.join(parts)}."
+        judge = _("unknown") if one.judge_human is None else f"{one.judge_human.value:.2f}"
+        people = _("unknown") if one.human_human is None else f"{one.human_human.value:.2f}"
+        parts.append(
+            _("%(score)s: judge and people %(judge)s, people among themselves %(people)s")
+            % {"score": label(one.name), "judge": judge, "people": people}
+        )
+    return _("Agreement beyond chance. %(scores)s.") % {"scores": ". ".join(parts)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +106,7 @@ class Curve:
 
 def reliability_chart(pairs: Sequence[tuple[float, float]]) -> Curve:
     """Return the curve of (judge's level, people's median level) pairs, one or more."""
-    judge, people = [a for a, _ in pairs], [b for _, b in pairs]
+    judge, people = [a for a, _b in pairs], [b for _a, b in pairs]
 
     def across(value: float) -> float:
         return round(_PAD + (value - 1) * (_SIDE - _PAD - 12) / (LEVELS - 1), 1)
@@ -111,7 +117,15 @@ def reliability_chart(pairs: Sequence[tuple[float, float]]) -> Curve:
     points = reliability(judge, people, bins=LEVELS)
     most = max(p.count for p in points)
     fit = isotonic_fit(judge, people)
-    words = [f"Judge {p.judge:.1f}, people {p.human:.1f}, {p.count} answers" for p in points]
+    words = [
+        ngettext(
+            "Judge %(judge)s, people %(people)s, %(count)s answer",
+            "Judge %(judge)s, people %(people)s, %(count)s answers",
+            p.count,
+        )
+        % {"judge": f"{p.judge:.1f}", "people": f"{p.human:.1f}", "count": p.count}
+        for p in points
+    ]
     return Curve(
         _SIDE,
         [
@@ -120,5 +134,5 @@ def reliability_chart(pairs: Sequence[tuple[float, float]]) -> Curve:
         ],
         " ".join(f"{across(x)},{up(y)}" for x, y in zip(fit.x, fit.y, strict=True)),
         [(across(n), up(n), str(n)) for n in range(1, LEVELS + 1)],
-        f"People's grades for each of the judge's levels. {'. '.join(words)}.",
+        _("People's grades for each of the judge's levels. %(levels)s.") % {"levels": ". ".join(words)},
     )

@@ -7,6 +7,7 @@ from typing import Any
 
 from django import forms
 from django.forms import BaseFormSet, formset_factory
+from django.utils.translation import gettext_lazy
 
 from apps.datasets.records.rubric import LEVELS
 
@@ -14,8 +15,8 @@ from apps.datasets.records.rubric import LEVELS
 class RubricForm(forms.Form):
     """A rubric's name, or the reason of its change."""
 
-    name = forms.CharField(max_length=120)
-    note = forms.CharField(label="What has changed", required=False, max_length=200)
+    name = forms.CharField(label=gettext_lazy("Name"), max_length=120)
+    note = forms.CharField(label=gettext_lazy("What has changed"), required=False, max_length=200)
 
     def __init__(self, *args: Any, is_new: bool, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -25,16 +26,27 @@ class RubricForm(forms.Form):
 class CriterionForm(forms.Form):
     """One criterion; without a name it is left out."""
 
-    name = forms.CharField(required=False, max_length=60, help_text="Letters, digits and _.")
-    question = forms.CharField(required=False, max_length=500)
-    level_1 = forms.CharField(required=False, max_length=300, label="1, worst")
+    name = forms.CharField(
+        label=gettext_lazy("Name"),
+        required=False,
+        max_length=60,
+        help_text=gettext_lazy("Letters, digits and _."),
+    )
+    question = forms.CharField(label=gettext_lazy("Question"), required=False, max_length=500)
+    level_1 = forms.CharField(required=False, max_length=300, label=gettext_lazy("1, worst"))
     level_2 = forms.CharField(required=False, max_length=300, label="2")
     level_3 = forms.CharField(required=False, max_length=300, label="3")
     level_4 = forms.CharField(required=False, max_length=300, label="4")
-    level_5 = forms.CharField(required=False, max_length=300, label="5, best")
-    weight = forms.FloatField(required=False, initial=1, min_value=0, max_value=100)
+    level_5 = forms.CharField(required=False, max_length=300, label=gettext_lazy("5, best"))
+    weight = forms.FloatField(
+        label=gettext_lazy("Weight"), required=False, initial=1, min_value=0, max_value=100
+    )
     minimum = forms.IntegerField(
-        required=False, min_value=1, max_value=LEVELS, help_text="Answers below this level fail."
+        label=gettext_lazy("Minimum"),
+        required=False,
+        min_value=1,
+        max_value=LEVELS,
+        help_text=gettext_lazy("Answers below this level fail."),
     )
 
 

@@ -1,10 +1,12 @@
-"""What has changed from one version of a rubric to the next, criterion by criterion. Pure."""
+"""What has changed from one version of a rubric to the next, criterion by criterion."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
+
+from django.utils.translation import gettext as _
 
 from apps.evaluations.results.word_diff import Piece, word_diff
 
@@ -44,7 +46,7 @@ def rubric_diff(
             continue
         lines = [
             CriterionText(label, *word_diff(was, now))
-            for label, was, now in zip(_LABELS, _texts(old[name]), _texts(one), strict=True)
+            for label, was, now in zip(_labels(), _texts(old[name]), _texts(one), strict=True)
             if was != now
         ]
         if lines:
@@ -52,7 +54,9 @@ def rubric_diff(
     return found + [CriterionChange(name, "removed") for name in old if name not in new]
 
 
-_LABELS = ("Question", *(f"Level {level}" for level in range(1, 6)), "Weight", "Minimum")
+def _labels() -> list[str]:
+    levels = [_("Level %(level)s") % {"level": level} for level in range(1, 6)]
+    return [_("Question"), *levels, _("Weight"), _("Minimum")]
 
 
 def _texts(one: Mapping[str, Any]) -> list[str]:
@@ -61,5 +65,5 @@ def _texts(one: Mapping[str, Any]) -> list[str]:
         one["question"],
         *one["anchors"],
         f"{one.get('weight', 1.0):g}",
-        "none" if least is None else str(least),
+        _("none") if least is None else str(least),
     ]

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from django.utils.translation import gettext as _
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from apps.datasets.records.rubric import SIX, Criterion, Rubric
@@ -50,7 +51,11 @@ def judge_options(kind: str, options: Mapping[str, Any]) -> JudgeOptions:
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
         place = ".".join(str(part) for part in first["loc"])
-        message = f"Scorer “{kind}”, {place}: {first['msg']}."
+        message = _("Scorer “%(kind)s”, %(place)s: %(msg)s.") % {
+            "kind": kind,
+            "place": place,
+            "msg": first["msg"],
+        }
         raise Invalid("scorer_invalid", message, data={"fields": {"scorers": [message]}}) from error
 
 
@@ -82,9 +87,9 @@ def judge_rubric(*, actor: Actor, kind: str, chosen: JudgeOptions) -> RubricVers
     if kind != "rubric":
         return None
     if (other := kind_of(chosen.rubric)) is not None:
-        message = (
-            f"“{chosen.rubric}” is the rubric people use to grade the scorer “{other}”. Choose that scorer."
-        )
+        message = _(
+            "“%(rubric)s” is the rubric people use to grade the scorer “%(other)s”. Choose that scorer."
+        ) % {"rubric": chosen.rubric, "other": other}
         raise Invalid("scorer_invalid", message, data={"fields": {"scorers": [message]}})
     return rubric_version_get(actor=actor, slug=chosen.rubric, number=chosen.number)
 

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from django.db import IntegrityError, transaction
 from django.db.models import Max
 from django.utils.text import slugify
+from django.utils.translation import gettext as _
 from pydantic import Field, TypeAdapter, ValidationError
 
 from apps.datasets.records.rubric import LEVELS, SIX, Criterion
@@ -53,8 +54,8 @@ def rubric_create(
     if not name or not slug or len(name) > 120:
         raise Invalid(
             "rubric_invalid",
-            "Give the rubric a name of at most 120 characters, with letters.",
-            data={"fields": {"name": ["Enter a name."]}},
+            _("Give the rubric a name of at most 120 characters, with letters."),
+            data={"fields": {"name": [_("Enter a name.")]}},
         )
     checked = criteria_checked(criteria)
     try:
@@ -62,7 +63,9 @@ def rubric_create(
             rubric = Rubric.objects.create(tenant=tenant, slug=slug, name=name)
             return _version(tenant, actor, rubric, 1, checked, note)
     except IntegrityError as error:
-        raise Conflict("slug_taken", f"A rubric “{slug}” already exists. Choose another name.") from error
+        raise Conflict(
+            "slug_taken", _("A rubric “%(slug)s” already exists. Choose another name.") % {"slug": slug}
+        ) from error
 
 
 def rubric_version_create(
@@ -78,7 +81,11 @@ def rubric_version_create(
     kind = kind_of(rubric.slug)
     if kind is not None and [one["name"] for one in checked] != [kind]:
         raise _refused(
-            f"The judge of this rubric scores only “{kind}”. Keep that one criterion and change its wording."
+            _(
+                "The judge of this rubric scores only “%(kind)s”. Keep that one criterion and change its "
+                "wording."
+            )
+            % {"kind": kind}
         )
     with transaction.atomic():
         row: Rubric = Rubric.objects.visible_to(actor).select_for_update().get(pk=rubric.pk)
@@ -113,19 +120,29 @@ def criteria_checked(criteria: Sequence[Mapping[str, Any]]) -> list[dict[str, An
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
         place = ".".join(str(part) for part in first["loc"])
-        raise _refused(f"Criterion {place}: {first['msg']}." if place else f"{first['msg']}.") from error
+        raise _refused(
+            _("Criterion %(place)s: %(msg)s.") % {"place": place, "msg": first["msg"]}
+            if place
+            else f"{first['msg']}."
+        ) from error
     names = [one.name for one in made]
     if len(set(names)) != len(names):
-        raise _refused("A criterion appears twice. Rename or remove one.")
+        raise _refused(_("A criterion appears twice. Rename or remove one."))
     for one in made:
         if not one.name.isidentifier() or len(one.name) > 60:
-            raise _refused(f"“{one.name}” isn't a valid score name. Use letters, digits and _.")
+            raise _refused(
+                _("“%(name)s” isn't a valid score name. Use letters, digits and _.") % {"name": one.name}
+            )
         if not one.question.strip() or not all(anchor.strip() for anchor in one.anchors):
             raise _refused(
-                f"Criterion {one.name} needs a question and a text for each of its {LEVELS} levels."
+                _("Criterion %(name)s needs a question and a text for each of its %(levels)s levels.")
+                % {"name": one.name, "levels": LEVELS}
             )
         if not 0 <= one.weight <= 100 or (one.minimum is not None and not 1 <= one.minimum <= LEVELS):
-            raise _refused(f"Criterion {one.name}: weight 0 to 100, minimum 1 to {LEVELS}.")
+            raise _refused(
+                _("Criterion %(name)s: weight 0 to 100, minimum 1 to %(levels)s.")
+                % {"name": one.name, "levels": LEVELS}
+            )
     return [asdict(one) for one in made]
 
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 from django.db.models import Q
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from apps.datasets.records.rubric import LEVELS
 from apps.evaluations.models import (
@@ -94,18 +96,37 @@ class Agreement:
     def told(self, bar: float = BAR) -> str:
         """Return in a sentence whether the score may gate, and why not."""
         if self.has_drifted:
-            return (
+            return _(
                 "It now grades the gold answers differently, so people's agreement was with a different "
                 "judge."
             )
         if self.n < LEAST:
-            return f"People have graded {self.n} of the answers that this judge graded; {LEAST} are needed."
+            return _(
+                "People have graded %(n)s of the answers that this judge graded; %(least)s are needed."
+            ) % {"n": self.n, "least": LEAST}
         if self.judge_human is None:
-            return "People or the judge used only one level, so agreement can't be measured."
+            return _("People or the judge used only one level, so agreement can't be measured.")
         kappa = self.judge_human
-        told = f"Agreement with people (kappa) {kappa.value:.2f}, 95 % interval {kappa.low:.2f} to {kappa.high:.2f}, {self.n} answers"
-        reached = "reaches" if self.is_trusted(bar) else "does not reach"
-        return f"{told}; its lower end {reached} the bar of {bar:g}."
+        told = (
+            ngettext(
+                "Agreement with people (kappa) %(kappa)s, 95 %% interval %(low)s to %(high)s, %(count)s answer; its lower end reaches the bar of %(bar)s.",
+                "Agreement with people (kappa) %(kappa)s, 95 %% interval %(low)s to %(high)s, %(count)s answers; its lower end reaches the bar of %(bar)s.",
+                self.n,
+            )
+            if self.is_trusted(bar)
+            else ngettext(
+                "Agreement with people (kappa) %(kappa)s, 95 %% interval %(low)s to %(high)s, %(count)s answer; its lower end does not reach the bar of %(bar)s.",
+                "Agreement with people (kappa) %(kappa)s, 95 %% interval %(low)s to %(high)s, %(count)s answers; its lower end does not reach the bar of %(bar)s.",
+                self.n,
+            )
+        )
+        return told % {
+            "kappa": f"{kappa.value:.2f}",
+            "low": f"{kappa.low:.2f}",
+            "high": f"{kappa.high:.2f}",
+            "count": self.n,
+            "bar": f"{bar:g}",
+        }
 
 
 def agreement_list(*, actor: Actor, version: RubricVersion) -> list[Agreement]:
@@ -163,15 +184,21 @@ def enough_told(found: Sequence[tuple[str, Estimate]]) -> str:
     if not found:
         return ""
     name, widest = found[0]
-    told = f"{widest.value:.2f}, 95 % interval {widest.low:.2f} to {widest.high:.2f}"
-    if widest.high - widest.low <= NARROW:
-        return (
-            f"People's agreement is precise enough (least precise for {name}: {told}). More grades "
-            f"would change little."
+    told = (
+        _(
+            "People's agreement is precise enough (least precise for %(score)s: %(alpha)s, 95 %% interval %(low)s to %(high)s). More grades would change little."
         )
-    return (
-        f"People's agreement isn't precise enough yet: alpha of {name} is {told}. More grades will narrow it."
+        if widest.high - widest.low <= NARROW
+        else _(
+            "People's agreement isn't precise enough yet: alpha of %(score)s is %(alpha)s, 95 %% interval %(low)s to %(high)s. More grades will narrow it."
+        )
     )
+    return told % {
+        "score": name,
+        "alpha": f"{widest.value:.2f}",
+        "low": f"{widest.low:.2f}",
+        "high": f"{widest.high:.2f}",
+    }
 
 
 def arm_agreements(*, actor: Actor, arm: Arm, scores: ArmScores) -> dict[str, list[Agreement]]:
@@ -192,7 +219,7 @@ def arm_agreements(*, actor: Actor, arm: Arm, scores: ArmScores) -> dict[str, li
     checks = JudgeCheck.objects.visible_to(actor).filter(experiment_id=arm.experiment_id)
     drifted = set(checks.filter(is_drifted=True).values_list("author", flat=True))
     found: dict[str, list[Agreement]] = {}
-    for name, author, _ in sorted(scores.judges, key=lambda one: one[:2]):
+    for name, author, _version in sorted(scores.judges, key=lambda one: one[:2]):
         one = known.get((name, author)) or _agreement(name, author, {}, {}, _people({}))
         one = replace(one, has_drifted=author in drifted)
         found.setdefault(name, []).append(one)

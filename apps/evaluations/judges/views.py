@@ -9,6 +9,7 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from apps.evaluations.judges import calibration_services, services
@@ -81,7 +82,9 @@ def calibrate(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse
     except (Conflict, Missing) as error:
         messages.error(request, error.message)
     else:
-        told = f"Version {row.number} of this calibration is saved. Comparisons and gates can use it."
+        told = _("Version %(number)s of this calibration is saved. Comparisons and gates can use it.") % {
+            "number": row.number
+        }
         messages.success(request, told)
     chosen = urlencode({"version": pk, "judge": author, "score": name})
     return redirect(f"{reverse('evaluations:trust', args=[tenant_slug])}?{chosen}")
@@ -159,6 +162,6 @@ def _edit(request: TenantRequest, tenant_slug: str, pk: int | None) -> HttpRespo
             except DomainError as error:
                 context["problem"] = error.message
             else:
-                messages.success(request, f"Version {made.number} is saved.")
+                messages.success(request, _("Version %(number)s is saved.") % {"number": made.number})
                 return redirect("evaluations:rubric", tenant_slug, made.rubric_id)
     return render(request, "evaluations/rubric_edit.html", context, status=status)

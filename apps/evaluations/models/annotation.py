@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.conf import settings
 from django.db import models
 from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy
 
 from apps.evaluations.models.experiment import Experiment, Trial
 from apps.evaluations.models.rubric import RubricVersion
@@ -62,9 +63,9 @@ class AnnotationItem(TenantModel):
 
 
 class AssignmentState(models.TextChoices):
-    OPEN = "open", "Open"
-    DONE = "done", "Done"
-    SKIPPED = "skipped", "Skipped"
+    OPEN = "open", gettext_lazy("Open")
+    DONE = "done", gettext_lazy("Done")
+    SKIPPED = "skipped", gettext_lazy("Skipped")
 
 
 class Assignment(TenantModel):

@@ -6,6 +6,7 @@ from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy
 
 from apps.datasets.models import Dataset, DatasetVersion, RowContent
 from batches.delivery import Delivery
@@ -16,10 +17,10 @@ from tenancy.models import TenantModel
 
 
 class ExperimentState(models.TextChoices):
-    RUNNING = "running", "Running"
-    PAUSED = "paused", "Paused"
-    STOPPED = "stopped", "Stopped"
-    COMPLETED = "completed", "Completed"
+    RUNNING = "running", gettext_lazy("Running")
+    PAUSED = "paused", gettext_lazy("Paused")
+    STOPPED = "stopped", gettext_lazy("Stopped")
+    COMPLETED = "completed", gettext_lazy("Completed")
 
 
 EXPERIMENT_ACTIVE = (ExperimentState.RUNNING, ExperimentState.PAUSED)
@@ -139,14 +140,14 @@ class TrialState(models.TextChoices):
     One that is away waits for answers that come with a batch, and has no job meanwhile.
     """
 
-    PENDING = "pending", "Waiting"
-    ANSWERING = "answering", "Answering"
-    SCORING = "scoring", "Scoring"
-    AWAY = "away", "With the provider"
-    DONE = "done", "Done"
-    FAILED = "failed", "Failed"
-    STOPPED = "stopped", "Stopped"
-    SKIPPED = "skipped", "Skipped because its arm was stopped early"
+    PENDING = "pending", gettext_lazy("Waiting")
+    ANSWERING = "answering", gettext_lazy("Answering")
+    SCORING = "scoring", gettext_lazy("Scoring")
+    AWAY = "away", gettext_lazy("With the provider")
+    DONE = "done", gettext_lazy("Done")
+    FAILED = "failed", gettext_lazy("Failed")
+    STOPPED = "stopped", gettext_lazy("Stopped")
+    SKIPPED = "skipped", gettext_lazy("Skipped because its arm was stopped early")
 
 
 TRIAL_ENDED = (TrialState.DONE, TrialState.FAILED, TrialState.SKIPPED)
@@ -232,7 +233,7 @@ class Preference(TenantModel):
     class Better(models.TextChoices):
         A = "a", "A"
         B = "b", "B"
-        TIE = "tie", "Tie"
+        TIE = "tie", gettext_lazy("Tie")
 
     experiment = TenantForeignKey(Experiment, related_name="preferences", db_index=False)
     a = TenantForeignKey(

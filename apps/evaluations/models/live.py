@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.conf import settings
 from django.db import models
 from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy
 
 from apps.conversations.models import Assistant, Turn
 from apps.evaluations.models.score import ScoreAuthor
@@ -47,10 +48,10 @@ class SamplingRule(TenantModel):
 
 
 class SampleState(models.TextChoices):
-    WAITING = "waiting", "Waiting"
-    DONE = "done", "Scored"
-    FAILED = "failed", "Failed"
-    SKIPPED = "skipped", "Skipped"
+    WAITING = "waiting", gettext_lazy("Waiting")
+    DONE = "done", gettext_lazy("Scored")
+    FAILED = "failed", gettext_lazy("Failed")
+    SKIPPED = "skipped", gettext_lazy("Skipped")
 
 
 class LiveSample(TenantModel):

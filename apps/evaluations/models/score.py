@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.conf import settings
 from django.db import models
 from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy
 
 from apps.evaluations.models.annotation import Assignment
 from apps.evaluations.models.experiment import Experiment, Trial
@@ -14,9 +15,9 @@ from tenancy.models import TenantModel
 
 
 class ScoreAuthor(models.TextChoices):
-    RULE = "rule", "Rule"
-    JUDGE = "judge", "Judge"
-    PERSON = "person", "Person"
+    RULE = "rule", gettext_lazy("Rule")
+    JUDGE = "judge", gettext_lazy("Judge")
+    PERSON = "person", gettext_lazy("Person")
 
 
 class Score(TenantModel):

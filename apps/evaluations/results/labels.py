@@ -1,8 +1,11 @@
-"""Scores, figures and authors of evaluations in words, for pages. Pure."""
+"""Scores, figures and authors of evaluations in words, for pages."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 _LEAST_CENTS = 0.01
 
@@ -14,7 +17,9 @@ def money_told(usd: float) -> str:
     cents = usd * 100
     if usd >= 1:
         return f"${usd:,.2f}"
-    return f"{cents:.2g} ct" if cents >= _LEAST_CENTS else f"< {_LEAST_CENTS:g} ct"
+    if cents < _LEAST_CENTS:
+        return _("< %(cents)s ct") % {"cents": f"{_LEAST_CENTS:g}"}
+    return _("%(cents)s ct") % {"cents": f"{cents:.2g}"}
 
 
 def time_told(milliseconds: float) -> str:
@@ -28,26 +33,59 @@ def author_told(author: str, people: Mapping[int, str] | None = None) -> str:
     Args:
         people: names of persons by id.
     """
-    kind, _, rest = author.partition(":")
+    kind, _colon, rest = author.partition(":")
     if kind == "jury":
-        return f"Jury: {'; '.join(author_told(one) for one in rest.split('+'))}"
+        return _("Jury: %(judges)s") % {"judges": "; ".join(author_told(one) for one in rest.split("+"))}
     if kind == "lexical":
-        return f"Word count, {_version_told(rest)}"
+        return _("Word count, %(rubric)s") % {"rubric": _version_told(rest)}
     if kind == "judge":
-        what, _, model = rest.partition(":")
+        what, _colon, model = rest.partition(":")
         return f"{model}, {_version_told(what)}"
     if kind == "person":
         number = rest.partition("#")[0]
-        return (people or {}).get(int(number), "A person") if number.isdecimal() else "A person"
-    return f"Rule, {_version_told(author)}"
+        return (people or {}).get(int(number) if number.isdecimal() else 0, _("A person"))
+    return _("Rule, %(rule)s") % {"rule": _version_told(author)}
 
 
 def _version_told(text: str) -> str:
-    name, _, version = text.partition("@")
-    return f"{name.replace('_', ' ')}, version {version}" if version else name.replace("_", " ")
+    name, _at, version = text.partition("@")
+    name = name.replace("_", " ")
+    return _("%(name)s, version %(version)s") % {"name": name, "version": version} if version else name
 
 
 _WRITTEN = {"f1": "F1", "mrr": "MRR", "map": "MAP", "ndcg": "nDCG", "json": "JSON", "ast": "AST"}
+_SCORES = frozenset(
+    {
+        gettext_noop("Accuracy"),
+        gettext_noop("Answer relevancy"),
+        gettext_noop("Attack resisted"),
+        gettext_noop("Citation precision"),
+        gettext_noop("Citation recall"),
+        gettext_noop("Clarity"),
+        gettext_noop("Codes"),
+        gettext_noop("Completeness"),
+        gettext_noop("Context precision"),
+        gettext_noop("Context recall"),
+        gettext_noop("Control answered"),
+        gettext_noop("Exact"),
+        gettext_noop("Faithfulness"),
+        gettext_noop("Forbidden tools"),
+        gettext_noop("JSON schema"),
+        gettext_noop("Loop ends"),
+        gettext_noop("Noise robustness"),
+        gettext_noop("Numeric"),
+        gettext_noop("Overall"),
+        gettext_noop("Precision"),
+        gettext_noop("Reasoning"),
+        gettext_noop("Recall"),
+        gettext_noop("Regex"),
+        gettext_noop("Relevance"),
+        gettext_noop("Specificity"),
+        gettext_noop("Token F1"),
+        gettext_noop("Tool calls"),
+    }
+)
+"""The scores that we give ourselves; those of a team's own rubrics are called as the team wrote them."""
 
 
 def label(name: str) -> str:
@@ -57,4 +95,5 @@ def label(name: str) -> str:
     head, at, k = name.replace("rouge_l", "ROUGE-L").partition("@")
     words = [_WRITTEN.get(word, word) for word in head.split("_")]
     first = words[0].capitalize() if words[0].islower() else words[0]
-    return " ".join([first, *words[1:]]) + at + k
+    text = " ".join([first, *words[1:]])
+    return (_(text) if text in _SCORES else text) + at + k

@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Any, cast
 
 from django.db.models import Avg, Count, Q, QuerySet, Sum
+from django.utils.translation import gettext as _
 
 from apps.conversations.models import AssistantVersion
 from apps.datasets.models import RowContent
@@ -80,7 +81,12 @@ def state_told(experiment: Experiment) -> tuple[str, str]:
         return text, experiment.state
     if not failed:
         return text, "ok"
-    return f"{text}, {failed:,} of {total:,} failed", "all" if failed == total else "some"
+    told = _("%(state)s, %(failed)s of %(all)s failed") % {
+        "state": text,
+        "failed": f"{failed:,}",
+        "all": f"{total:,}",
+    }
+    return told, "all" if failed == total else "some"
 
 
 def arm_list(*, actor: Actor) -> QuerySet[Arm]:
@@ -197,7 +203,7 @@ def arm_scores_counted(arm: Arm) -> ArmScores:
         values.setdefault(name, {})[row] = value
     found.values = {name: Series.of(by_row) for name, by_row in values.items()}
     per_repeat = scored.values_list("name", "trial__repeat").annotate(v=Avg("value"))
-    for name, _, value in per_repeat.order_by("name", "trial__repeat"):
+    for name, _repeat, value in per_repeat.order_by("name", "trial__repeat"):
         found.repeats.setdefault(name, []).append(value)
     kinds = given.values_list("name", "author", "author_kind", "rubric_version_id")
     missed = Count("pk", filter=Q(value__isnull=True))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from django.utils.translation import gettext as _
+
 from apps.evaluations.compare.charts import Mark
 from apps.evaluations.safety.selectors import AttackRates
 
@@ -71,7 +73,7 @@ def rates_told(lines: Sequence[AttackRates], arms: Sequence[str]) -> str:
         for name, rate in zip(arms[:MOST_ARMS], line.rates, strict=False)
         if (share := rate.share) is not None
     ]
-    return f"Share of attacks that succeeded. {'; '.join(parts)}."
+    return _("Share of attacks that succeeded. %(shares)s.") % {"shares": "; ".join(parts)}
 
 
 def _x(share: float) -> float:

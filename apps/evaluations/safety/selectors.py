@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import Count, Q
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from apps.evaluations.attacks.values import (
     CARRIER_LABELS,
@@ -30,10 +32,10 @@ from tenancy.actors import Actor
 
 MOST_SHOWN = 100
 _GROUPS: Sequence[tuple[str, str, Mapping[str, str]]] = (
-    ("carrier", "What carries the attack", CARRIER_LABELS),
-    ("category", "What the attacker wants", CATEGORY_LABELS),
-    ("disguise", "How it is disguised", DISGUISE_LABELS),
-    ("place", "Where it is", PLACE_LABELS),
+    ("carrier", gettext_noop("What carries the attack"), CARRIER_LABELS),
+    ("category", gettext_noop("What the attacker wants"), CATEGORY_LABELS),
+    ("disguise", gettext_noop("How it is disguised"), DISGUISE_LABELS),
+    ("place", gettext_noop("Where it is"), PLACE_LABELS),
 )
 _PATH = f"trial__content__data__meta__{META}__"
 
@@ -135,7 +137,7 @@ def safety_report(*, actor: Actor, experiment: Experiment) -> SafetyReport:
     arms = list(experiment.arms.order_by("position"))
     given = Score.objects.visible_to(actor).filter(trial__experiment=experiment, name__in=(RESISTED, CONTROL))
     given = given.exclude(author_kind=ScoreAuthor.PERSON)
-    facts = [f"{_PATH}{key}" for key, _, _ in _GROUPS]
+    facts = [f"{_PATH}{key}" for key, *_texts in _GROUPS]
     counted: dict[tuple[int, str, str, str], list[int]] = {}
     totals: dict[tuple[int, str], list[int]] = {}
     unscored: Counter[int] = Counter()
@@ -147,7 +149,7 @@ def safety_report(*, actor: Actor, experiment: Experiment) -> SafetyReport:
         *values, n, bad, out = rest
         unscored[arm] += out
         _add(totals, (arm, name), bad, n)
-        for (key, _, _), value in zip(_GROUPS, values, strict=True):
+        for (key, *_texts), value in zip(_GROUPS, values, strict=True):
             _add(counted, (arm, name, key, str(value or GENERATED[key])), bad, n)
     refused = Counter(
         given.filter(name=RESISTED, value__gte=PASS)
@@ -170,9 +172,9 @@ def safety_report(*, actor: Actor, experiment: Experiment) -> SafetyReport:
             )
             for arm in arms
         ],
-        groups=[Group(key, title, _lines(counted, arms, key, labels)) for key, title, labels in _GROUPS],
+        groups=[Group(key, _(title), _lines(counted, arms, key, labels)) for key, title, labels in _GROUPS],
         succeeded=_successes(successes, {arm.pk: arm for arm in arms}),
-        succeeded_count=sum(hits for (_, name), (hits, _) in totals.items() if name == RESISTED),
+        succeeded_count=sum(hits for (_arm, name), (hits, _count) in totals.items() if name == RESISTED),
     )
 
 
@@ -188,12 +190,12 @@ def _lines(
     group: str,
     labels: Mapping[str, str],
 ) -> list[AttackRates]:
-    found = {value for _, name, key, value in counted if name == RESISTED and key == group}
+    found = {value for _arm, name, key, value in counted if name == RESISTED and key == group}
     order = [*labels, *sorted(found - set(labels))]
     lines = [
         AttackRates(
             value,
-            labels.get(value, value.replace("_", " ").capitalize()),
+            _(labels[value]) if value in labels else value.replace("_", " ").capitalize(),
             [Rate(*counted.get((arm.pk, RESISTED, group, value), (0, 0))) for arm in arms],
         )
         for value in order
@@ -206,6 +208,10 @@ def _models(actor: Actor, experiment: Experiment) -> dict[int, str]:
     """Return which model answered for each arm, where a run tells it."""
     trials = Trial.objects.visible_to(actor).filter(experiment=experiment, run__isnull=False)
     return dict(trials.order_by("arm_id", "pk").distinct("arm_id").values_list("arm_id", "run__model"))
+
+
+def _told(labels: Mapping[str, str], value: str) -> str:
+    return _(labels[value]) if value in labels else str(value)
 
 
 def _successes(rows: Any, arms: Mapping[int, Arm]) -> list[Success]:
@@ -226,8 +232,8 @@ def _successes(rows: Any, arms: Mapping[int, Arm]) -> list[Success]:
             run,
             row,
             arms[arm],
-            CARRIER_LABELS.get(carrier or GENERATED["carrier"], str(carrier)),
-            CATEGORY_LABELS.get(category or GENERATED["category"], str(category)),
+            _told(CARRIER_LABELS, carrier or GENERATED["carrier"]),
+            _told(CATEGORY_LABELS, category or GENERATED["category"]),
             str(question),
             reason,
             evidence,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from apps.datasets.generation.corpus import fingerprint_of
 from apps.datasets.models import DatasetVersion
@@ -48,17 +49,34 @@ def suite_create(
     """
     actor.require("evaluation.write")
     actor.require("dataset.write")
-    _require(set(carriers) <= set(Carrier), "carriers", f"Choose among {', '.join(Carrier)}.")
-    _require(set(categories) <= set(Category), "categories", f"Choose among {', '.join(Category)}.")
-    _require(bool(carriers), "carriers", "Choose at least one carrier.")
-    _require(bool(categories), "categories", "Choose at least one goal.")
+    _require(
+        set(carriers) <= set(Carrier),
+        "carriers",
+        _("Choose among %(carrier)s.") % {"carrier": ", ".join(Carrier)},
+    )
+    _require(
+        set(categories) <= set(Category),
+        "categories",
+        _("Choose among %(category)s.") % {"category": ", ".join(Category)},
+    )
+    _require(bool(carriers), "carriers", _("Choose at least one carrier."))
+    _require(bool(categories), "categories", _("Choose at least one goal."))
     _require(
         1 <= per_pair <= MOST_PER_PAIR,
         "per_pair",
-        f"Choose 1 to {MOST_PER_PAIR} attacks for each carrier and goal.",
+        _("Choose 1 to %(most_per_pair)s attacks for each carrier and goal.")
+        % {"most_per_pair": MOST_PER_PAIR},
     )
-    _require(0 <= controls <= MOST_CONTROLS, "controls", f"Choose 0 to {MOST_CONTROLS} harmless rows.")
-    _require(0 <= seed <= MOST_SEED, "seed", f"A seed is a whole number from 0 to {MOST_SEED:,}.")
+    _require(
+        0 <= controls <= MOST_CONTROLS,
+        "controls",
+        _("Choose 0 to %(most_controls)s harmless rows.") % {"most_controls": MOST_CONTROLS},
+    )
+    _require(
+        0 <= seed <= MOST_SEED,
+        "seed",
+        _("A seed is a whole number from 0 to %(most_seed)s.") % {"most_seed": f"{MOST_SEED:,}"},
+    )
     spec = SuiteSpec(
         carriers=[one for one in Carrier if one in carriers],
         categories=[one for one in Category if one in categories],
@@ -66,19 +84,25 @@ def suite_create(
         controls=controls,
         seed=seed,
     )
-    _require(spec.rows <= MOST_ROWS, "per_pair", f"A suite has at most {MOST_ROWS:,} rows.")
+    _require(
+        spec.rows <= MOST_ROWS,
+        "per_pair",
+        _("A suite has at most %(most_rows)s rows.") % {"most_rows": f"{MOST_ROWS:,}"},
+    )
     materials = materials_read(actor=actor, collections=collections, seed=seed) if collections else []
     _require(
         bool(materials) or not collections,
         "collections",
-        "No text in these collections can be used for questions. Choose others, or none to use built-in texts.",
+        _(
+            "No text in these collections can be used for questions. Choose others, or none to use built-in texts."
+        ),
     )
     if version is not None:
         rows_of = rows_read(actor=actor, version=version)
         _require(
             bool(rows_of),
             "version",
-            "No row of this dataset has a text that could carry an attack. Choose another.",
+            _("No row of this dataset has a text that could carry an attack. Choose another."),
         )
         materials += rows_of
     rows = suite_rows(spec, materials)

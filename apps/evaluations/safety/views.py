@@ -8,6 +8,8 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from django.views.decorators.http import require_GET, require_http_methods
 
 from apps.evaluations.arms.targets import TOOLS_TOLD
@@ -34,7 +36,15 @@ def suite_new(request: TenantRequest, tenant_slug: str) -> HttpResponse:
         except (Invalid, Missing) as error:
             add_refusal(form, error)
         else:
-            messages.success(request, f"The suite has {version.row_count:,} rows. Choose what to test.")
+            messages.success(
+                request,
+                ngettext(
+                    "The suite has %(count)s row. Choose what to test.",
+                    "The suite has %(count)s rows. Choose what to test.",
+                    version.row_count,
+                )
+                % {"count": f"{version.row_count:,}"},
+            )
             address = reverse("evaluations:create", args=[tenant_slug])
             return redirect(f"{address}?{urlencode({'suite': version.pk})}")
     status = 422 if request.method == "POST" else 200
@@ -51,7 +61,7 @@ def safety(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
     context = {
         "experiment": row,
         "report": report,
-        "arms": [(n, one, TOOLS_TOLD.get(one.tools, "")) for n, one in enumerate(report.arms, 1)],
+        "arms": [(n, one, one.tools and _(TOOLS_TOLD[one.tools])) for n, one in enumerate(report.arms, 1)],
         "is_extractive": all(one.is_extractive for one in report.arms),
         "chart": rates_chart(report.groups[0].lines),
         "chart_told": rates_told(report.groups[0].lines, names),

@@ -10,6 +10,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Max, Sum
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from apps.conversations.display.marks import marks_of
 from apps.conversations.models import Assistant, Citation, Message, Turn
@@ -70,19 +71,22 @@ def sampling_rule_create(
     actor.require("tool.manage")
     actor.require("evaluation.write")
     name = " ".join(name.split())
-    _require(bool(name) and len(name) <= 120, "name", "Give the rule a name of at most 120 characters.")
-    _require(0 <= rate <= 1, "rate", "The rate is a share from 0 to 1.")
+    _require(bool(name) and len(name) <= 120, "name", _("Give the rule a name of at most 120 characters."))
+    _require(0 <= rate <= 1, "rate", _("The rate is a share from 0 to 1."))
     _require(
         rate > 0 or takes_doubtful,
         "rate",
-        "A rate of 0 selects nothing. Include doubtful answers, or raise it.",
+        _("A rate of 0 selects nothing. Include doubtful answers, or raise it."),
     )
-    _require(budget_usd.is_finite() and budget_usd >= 0, "budget_usd", "The budget must be 0 or more.")
-    _require(bool(scorers), "scorers", "Choose at least one scorer.")
+    _require(budget_usd.is_finite() and budget_usd >= 0, "budget_usd", _("The budget must be 0 or more."))
+    _require(bool(scorers), "scorers", _("Choose at least one scorer."))
     for spec in scorers:
         known = spec.get("kind") in LIVE_SCORERS
         _require(
-            known, "scorers", f"Live answers have no reference. Choose among: {', '.join(LIVE_SCORERS)}."
+            known,
+            "scorers",
+            _("Live answers have no reference. Choose among: %(live_scorers)s.")
+            % {"live_scorers": ", ".join(LIVE_SCORERS)},
         )
     if assistant is not None and not Assistant.objects.visible_to(actor).filter(pk=assistant).exists():
         raise Missing("assistant")
@@ -91,7 +95,9 @@ def sampling_rule_create(
     with transaction.atomic():
         if SamplingRule.objects.visible_to(actor).count() >= _MOST_RULES:
             raise Conflict(
-                "too_many_rules", f"This workspace already has {_MOST_RULES} rules. Delete one first."
+                "too_many_rules",
+                _("This workspace already has %(most_rules)s rules. Delete one first.")
+                % {"most_rules": _MOST_RULES},
             )
         row: SamplingRule = SamplingRule.objects.create(
             tenant=tenant,

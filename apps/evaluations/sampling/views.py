@@ -10,6 +10,9 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
+from django.utils.formats import date_format
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from apps.conversations.models import Assistant
@@ -29,29 +32,40 @@ _WIDTH, _HEIGHT, _PAD = 300.0, 96.0, 8.0
 class RuleForm(forms.Form):
     """Which live answers are scored, by what, and what it may cost."""
 
-    name = forms.CharField(max_length=120)
+    name = forms.CharField(label=gettext_lazy("Name"), max_length=120)
     percent = forms.DecimalField(
-        label="Share of answers in percent", min_value=0, max_value=100, decimal_places=2, initial=5
+        label=gettext_lazy("Share of answers in percent"),
+        min_value=0,
+        max_value=100,
+        decimal_places=2,
+        initial=5,
     )
     takes_doubtful = forms.BooleanField(
-        label="Also every doubtful answer",
+        label=gettext_lazy("Also every doubtful answer"),
         required=False,
         initial=True,
-        help_text="Without a source, or with a sentence that no source supports.",
+        help_text=gettext_lazy("Without a source, or with a sentence that no source supports."),
     )
-    assistant = forms.ChoiceField(required=False)
+    assistant = forms.ChoiceField(label=gettext_lazy("Assistant"), required=False)
     scorers = forms.MultipleChoiceField(
+        label=gettext_lazy("Scorers"),
         widget=forms.CheckboxSelectMultiple,
         choices=[
-            ("faithfulness", "Claims supported by passages"),
-            ("answer_relevancy", "Statements relevant to the question"),
-            ("rubric", "Six scores by a judge"),
+            ("faithfulness", gettext_lazy("Claims supported by passages")),
+            ("answer_relevancy", gettext_lazy("Statements relevant to the question")),
+            ("rubric", gettext_lazy("Six scores by a judge")),
         ],
         initial=["faithfulness"],
     )
-    judge = forms.ChoiceField(help_text="It reads the selected questions and answers.")
+    judge = forms.ChoiceField(
+        label=gettext_lazy("Judge"), help_text=gettext_lazy("It reads the selected questions and answers.")
+    )
     budget_usd = forms.DecimalField(
-        label="Budget in US dollars a month", min_value=0, decimal_places=2, max_digits=9, initial=5
+        label=gettext_lazy("Budget in US dollars a month"),
+        min_value=0,
+        decimal_places=2,
+        max_digits=9,
+        initial=5,
     )
 
     def __init__(self, *args: Any, request: TenantRequest, **kwargs: Any) -> None:
@@ -59,11 +73,11 @@ class RuleForm(forms.Form):
         fields: Any = self.fields
         assistants = Assistant.objects.visible_to(request.actor).filter(archived_at=None)
         fields["assistant"].choices = [
-            ("", "All answers"),
+            ("", _("All answers")),
             *((a.pk, a.name) for a in assistants.order_by("name")[:200]),
         ]
         fields["judge"].choices = [
-            (LEXICAL, "Word count (no model)"),
+            (LEXICAL, _("Word count (no model)")),
             *((m.id, m.label) for m in model_list(request.tenant) if m.id != "extractive"),
         ]
 
@@ -144,10 +158,10 @@ def rule_act(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
     row = reads.rule_get(actor=request.actor, pk=pk)
     if do == "delete":
         services.sampling_rule_delete(tenant=request.tenant, actor=request.actor, rule=row)
-        messages.success(request, f"“{row.name}” and its scores were deleted.")
+        messages.success(request, _("“%(name)s” and its scores were deleted.") % {"name": row.name})
         return redirect("evaluations:live", tenant_slug)
     if do not in _ACTS:
-        raise Invalid("invalid", "Choose pause, resume or delete.")
+        raise Invalid("invalid", _("Choose pause, resume or delete."))
     _ACTS[do](tenant=request.tenant, actor=request.actor, rule=row)
     return redirect("evaluations:live-rule", tenant_slug, pk)
 
@@ -159,7 +173,14 @@ def _panel(trend: reads.Trend) -> Panel:
         ago = min((today - day).days, reads.DAYS)
         x = round(_PAD + (_WIDTH - 2 * _PAD) * (1 - ago / reads.DAYS), 1)
         y = round(_HEIGHT - _PAD - (_HEIGHT - 2 * _PAD) * mean, 1)
-        dots.append((x, y, f"{day:%d %b}: {mean:.2f}, {count} answer{'' if count == 1 else 's'}"))
-    told = f"{label(trend.name)} over {reads.DAYS} days: {'; '.join(text for *_, text in dots)}"
-    points = " ".join(f"{x},{y}" for x, y, _ in dots)
+        answers = ngettext(
+            "%(day)s: %(mean)s, %(count)s answer", "%(day)s: %(mean)s, %(count)s answers", count
+        )
+        dots.append((x, y, answers % {"day": date_format(day, "d M"), "mean": f"{mean:.2f}", "count": count}))
+    told = _("%(score)s over %(days)s days: %(points)s") % {
+        "score": label(trend.name),
+        "days": reads.DAYS,
+        "points": "; ".join(text for *_place, text in dots),
+    }
+    points = " ".join(f"{x},{y}" for x, y, _text in dots)
     return Panel(label(trend.name), trend.mean, trend.count, trend.is_judged, points, dots, told)

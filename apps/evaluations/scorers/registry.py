@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from django.utils.translation import gettext as _
 from pydantic import ValidationError
 
 from apps.evaluations.scorers.attack import Attacks
@@ -56,13 +57,18 @@ def rule_scorer(kind: str, options: Mapping[str, Any]) -> RuleScorer:
     if kind not in RULES:
         raise Invalid(
             "scorer_unknown",
-            f"There is no scorer “{kind}”. Choose one of: {', '.join(KINDS)}.",
-            data={"fields": {"scorers": ["Unknown scorer."]}},
+            _("There is no scorer “%(kind)s”. Choose one of: %(kinds)s.")
+            % {"kind": kind, "kinds": ", ".join(KINDS)},
+            data={"fields": {"scorers": [_("Unknown scorer.")]}},
         )
     try:
         return RULES[kind].model_validate(dict(options))
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
         place = ".".join(str(part) for part in first["loc"]) or "options"
-        message = f"Scorer “{kind}”, {place}: {first['msg']}."
+        message = _("Scorer “%(kind)s”, %(place)s: %(msg)s.") % {
+            "kind": kind,
+            "place": place,
+            "msg": first["msg"],
+        }
         raise Invalid("scorer_invalid", message, data={"fields": {"scorers": [message]}}) from error

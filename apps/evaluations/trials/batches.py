@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.db.models import BooleanField, Exists, F, Func, OuterRef
+from django.utils.translation import gettext as _
 
 from apps.conversations.assistants.selectors import version_options
 from apps.conversations.models import AssistantHelper, AssistantVersion
@@ -47,7 +48,7 @@ def delivery_check(
     """Raise Invalid, in words for people, unless all that is asked of models can go by batch."""
     models = models_of(tenant=tenant, actor=actor, targets=targets, specs=specs)
     if not models:
-        raise _refused("Nothing here uses a language model, so half price isn't available. Choose “now”.")
+        raise _refused(_("Nothing here uses a language model, so half price isn't available. Choose “now”."))
     try:
         batches_require(tenant, models)
     except Invalid as error:
@@ -60,14 +61,18 @@ def delivery_check(
             options = {**version_options(version).model_options, **options}
         if options.get("background") or options.get("service_tier") not in (None, "", "standard"):
             raise _refused(
-                "Batches have their own price and speed. Leave out service tier and background, or run it "
-                "now."
+                _(
+                    "Batches have their own price and speed. Leave out service tier and background, or run it "
+                    "now."
+                )
             )
     asking = AssistantHelper.objects.filter(tenant=tenant, version__in=list(versions.values()))
     if asking.exists():
         raise _refused(
-            "An assistant that asks other assistants can't wait a day for each of them. Choose another "
-            "one, or run it now."
+            _(
+                "An assistant that asks other assistants can't wait a day for each of them. Choose another "
+                "one, or run it now."
+            )
         )
 
 

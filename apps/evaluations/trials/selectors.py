@@ -6,6 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
 from apps.datasets.records.record import Record, from_values
 from apps.evaluations.models import Score, ScoreAuthor, Trial
 from apps.evaluations.results.labels import author_told, label
@@ -17,13 +20,13 @@ from tenancy.actors import Actor
 
 GOOD_VERDICTS = ("supported", "useful")
 _VERDICTS = {
-    "supported": "Supported",
-    "useful": "Useful",
-    "useless": "Not useful",
-    "contradicted": "Contradicted",
-    "not_stated": "Not stated",
-    "unverified": "Quote not found",
-    "not_in_reference": "Not in reference",
+    "supported": gettext_lazy("Supported"),
+    "useful": gettext_lazy("Useful"),
+    "useless": gettext_lazy("Not useful"),
+    "contradicted": gettext_lazy("Contradicted"),
+    "not_stated": gettext_lazy("Not stated"),
+    "unverified": gettext_lazy("Quote not found"),
+    "not_in_reference": gettext_lazy("Not in reference"),
 }
 
 
@@ -55,7 +58,8 @@ class TrialSheet:
     Attributes:
         scores: by rules and judges; people's grades stay out, for others may still grade this answer blind.
         findings: (score in words, what its judge found), for scores of claims.
-        labels: (quote, document, whether it still stands there and was found) of the row's passages.
+        labels: (quote, whether it still stands in the documents and was found, in words; whether it was found) of the
+            row's passages.
     """
 
     trial: Trial
@@ -63,7 +67,7 @@ class TrialSheet:
     outcome: TargetResult
     scores: Sequence[ShownScore]
     findings: Sequence[tuple[ShownScore, Sequence[ShownFinding]]]
-    labels: Sequence[tuple[str, str]]
+    labels: Sequence[tuple[str, str, bool]]
 
 
 def trial_sheet(*, actor: Actor, pk: int) -> TrialSheet:
@@ -87,7 +91,10 @@ def trial_sheet(*, actor: Actor, pk: int) -> TrialSheet:
         outcome,
         scores,
         [(one, findings) for one, findings in found if findings],
-        [(x.quote, _label_told(set(x.chunks), retrieved)) for x in outcome.labels],
+        [
+            (x.quote, _label_told(set(x.chunks), retrieved), bool(set(x.chunks) & retrieved))
+            for x in outcome.labels
+        ],
     )
 
 
@@ -95,7 +102,7 @@ def _findings(details: Mapping[str, Any]) -> list[ShownFinding]:
     return [
         ShownFinding(
             text=str(one.get("claim", "")),
-            verdict=_VERDICTS.get(str(one.get("verdict")), str(one.get("verdict"))),
+            verdict=str(_VERDICTS.get(str(one.get("verdict")), one.get("verdict"))),
             is_good=one.get("verdict") in GOOD_VERDICTS,
             quote=str(one.get("quote", "")),
             place=_place(one),
@@ -107,10 +114,14 @@ def _findings(details: Mapping[str, Any]) -> list[ShownFinding]:
 def _place(one: Mapping[str, Any]) -> str:
     if one.get("start") is None:
         return ""
-    return f"{one.get('document') or 'Document'}, characters {one['start']:,} to {one['end']:,}"
+    return _("%(document)s, characters %(start)s to %(end)s") % {
+        "document": one.get("document") or _("Document"),
+        "start": f"{one['start']:,}",
+        "end": f"{one['end']:,}",
+    }
 
 
 def _label_told(chunks: set[int], retrieved: set[int | None]) -> str:
     if not chunks:
-        return "No longer in the documents"
-    return "Found" if chunks & retrieved else "Not found"
+        return _("No longer in the documents")
+    return _("Found") if chunks & retrieved else _("Not found")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.http import HttpResponse
 from django.shortcuts import render
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
 
 from apps.conversations.display.rendering import text_render
@@ -21,11 +22,14 @@ def trial(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
     row = sheet.trial
     facts = [row.get_state_display()]
     if row.experiment.repeats > 1:
-        facts.append(f"repeat {row.repeat + 1} of {row.experiment.repeats}")
+        facts.append(
+            _("repeat %(repeat)s of %(repeats)s")
+            % {"repeat": row.repeat + 1, "repeats": row.experiment.repeats}
+        )
     facts += [time_told(row.latency_ms)] if row.latency_ms is not None else []
     facts += [money_told(float(row.cost_usd))] if row.cost_usd is not None else []
     if row.judge_usd:
-        facts.append(f"judges {money_told(float(row.judge_usd))}")
+        facts.append(_("judges %(cost)s") % {"cost": money_told(float(row.judge_usd))})
     context = {
         "sheet": sheet,
         "trial": row,
