@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 
 from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import render
+from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
@@ -109,7 +110,9 @@ def calls_file(request: TenantRequest, tenant_slug: str) -> HttpResponseBase:
     """Download the calls that the filters leave."""
     form = request.GET.get("form", "csv")
     if form not in FORMS:
-        raise Invalid("invalid", f"Choose one of {', '.join(FORMS)}.", data={"field": "form"})
+        raise Invalid(
+            "invalid", _("Choose one of %(forms)s.") % {"forms": ", ".join(FORMS)}, data={"field": "form"}
+        )
     choice = call_choice(request.GET)
     return calls_export(tenant=request.tenant, actor=request.actor, choice=choice, form=form)
 
@@ -173,7 +176,7 @@ def _rule(actor: Actor, row: ToolCall) -> str:
     found = ToolGrant.objects.visible_to(actor).select_related("toolkit", "collection")
     grant = found.filter(pk=row.rule_id).first()
     if grant is None:
-        return "The rule has been deleted since."
+        return _("The rule has been deleted since.")
     subject = int(grant.subject) if grant.subject.isdecimal() else None
     people = {str(pk): name for pk, name in people_named([subject]).items()}
     return grant_sentence(grant, replace(Names(), members=people))
