@@ -113,7 +113,7 @@ class GrantForm(forms.Form):
     ) -> None:
         super().__init__(*args, **kwargs)
         self.fields["subject"].choices = [  # type: ignore[attr-defined]
-            (label, list(group.items())) for label, group in subjects.choices.items() if group
+            (words, list(group.items())) for _code, words, group in subjects.groups()
         ]
         self.fields["approver"].choices = [  # type: ignore[attr-defined]
             ("self:", _("the requester")),

@@ -27,6 +27,11 @@ class Subjects:
     names: Names
     choices: Mapping[str, Mapping[str, str]]
 
+    def groups(self) -> list[tuple[str, str, Mapping[str, str]]]:
+        """Return the choices that there are, as (code, words, choices)."""
+        words = {"Roles": _("Roles"), "Members": _("Members"), "API keys": _("API keys")}
+        return [(code, words[code], group) for code, group in self.choices.items() if group]
+
     def label(self, value: str) -> str:
         """Return the words of a choice, its value where it is unknown."""
         return next((group[value] for group in self.choices.values() if value in group), value)
@@ -57,9 +62,9 @@ def subjects_read(*, actor: Actor) -> Subjects:
     return Subjects(
         Names(members, {pk: row.name for pk, row in keys.items()}),
         {
-            _("Roles"): {"everyone:": _("Everyone"), **roles},
-            _("Members"): {f"member:{pk}": name for pk, name in members.items()},
-            _("API keys"): {f"api_key:{pk}": name for pk, name in live.items()},
+            "Roles": {"everyone:": _("Everyone"), **roles},
+            "Members": {f"member:{pk}": name for pk, name in members.items()},
+            "API keys": {f"api_key:{pk}": name for pk, name in live.items()},
         },
     )
 
