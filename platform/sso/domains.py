@@ -10,6 +10,7 @@ import dns.exception
 import dns.resolver
 from django.db import connection, transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from basics.errors import Conflict, Invalid, Missing
 from sso.models import SsoDomain
@@ -71,16 +72,16 @@ def domain_add(*, tenant: Tenant, actor: Actor, domain: str) -> SsoDomain:
     actor.require("tenant.manage")
     domain = domain.strip().lower().removeprefix("@").rstrip(".")
     if not _DOMAIN.fullmatch(domain):
-        raise _invalid("Enter a domain such as example.com, in its ASCII form.")
+        raise _invalid(_("Enter a domain such as example.com, in its ASCII form."))
     if domain in _PUBLIC:
-        raise _invalid("Anybody can have an address there, so no workspace can have this domain.")
+        raise _invalid(_("Anybody can have an address there, so no workspace can have this domain."))
     with tenant_scope(tenant.pk):
         rows = SsoDomain.objects.filter(tenant=tenant)
         found = rows.filter(domain=domain).first()
         if found is not None:
             return found
         if rows.count() >= MAX_DOMAINS:
-            raise _invalid(f"There are already {MAX_DOMAINS} domains. Remove one first.")
+            raise _invalid(_("There are already %(most)s domains. Remove one first.") % {"most": MAX_DOMAINS})
         row: SsoDomain = SsoDomain.objects.create(
             tenant=tenant, domain=domain, token=secrets.token_urlsafe(32)
         )
@@ -103,8 +104,11 @@ def domain_verify(*, tenant: Tenant, actor: Actor, pk: int, records: Records = t
     if f"{PREFIX}{row.token}" not in records(f"{RECORD}.{row.domain}"):
         raise Conflict(
             "domain_unproven",
-            f"No TXT record {RECORD}.{row.domain} with this value was found. New records can take an hour to "
-            "be seen.",
+            _(
+                "No TXT record %(record)s.%(domain)s with this value was found. New records can take an hour "
+                "to be seen."
+            )
+            % {"record": RECORD, "domain": row.domain},
         )
     return domain_mark(tenant=tenant, actor=actor, pk=row.pk)
 
@@ -128,7 +132,8 @@ def domain_mark(*, tenant: Tenant, actor: Actor, pk: int) -> SsoDomain:
         taken = SsoDomain.objects.filter(domain=row.domain, verified_at__isnull=False)
         if taken.exclude(tenant=tenant).exists():
             raise Conflict(
-                "domain_taken", "Another workspace of this server has verified this domain. Ask the operator."
+                "domain_taken",
+                _("Another workspace of this server has verified this domain. Ask the operator."),
             )
     with tenant_scope(tenant.pk):
         row.verified_at = row.verified_at or timezone.now()

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any, Self
 
 from django import forms
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from sso.models import SsoConnection
 from tenancy.models import Membership, Role
@@ -13,7 +15,8 @@ from tenancy.sign_in_rules import SignInRules
 
 class EmailForm(forms.Form):
     email = forms.EmailField(
-        label="Email at work", widget=forms.EmailInput(attrs={"autocomplete": "email", "autofocus": True})
+        label=gettext_lazy("Email at work"),
+        widget=forms.EmailInput(attrs={"autocomplete": "email", "autofocus": True}),
     )
 
 
@@ -22,13 +25,19 @@ class _ProviderForm(forms.Form):
 
     field_order: tuple[str, ...] = ()
 
-    name = forms.CharField(max_length=80, help_text="What the sign-in button says, for example Okta.")
+    name = forms.CharField(
+        label=gettext_lazy("Name"),
+        max_length=80,
+        help_text=gettext_lazy("What the sign-in button says, for example Okta."),
+    )
     creates_members = forms.BooleanField(
         required=False,
         initial=True,
-        label="People of verified domains become members when they first sign in",
+        label=gettext_lazy("People of verified domains become members when they first sign in"),
     )
-    is_enabled = forms.BooleanField(required=False, initial=True, label="People can sign in through it")
+    is_enabled = forms.BooleanField(
+        required=False, initial=True, label=gettext_lazy("People can sign in through it")
+    )
 
     @classmethod
     def of(cls, row: SsoConnection) -> Self:
@@ -41,25 +50,31 @@ class ConnectionForm(_ProviderForm):
     """A provider with OpenID Connect."""
 
     issuer = forms.CharField(
+        label=gettext_lazy("Issuer"),
         max_length=300,
-        help_text="The address that the provider's discovery document states as its issuer.",
+        help_text=gettext_lazy("The address that the provider's discovery document states as its issuer."),
         widget=forms.TextInput(attrs={"placeholder": "https://login.example.com", "inputmode": "url"}),
     )
-    client_id = forms.CharField(max_length=200, label="Client ID")
+    client_id = forms.CharField(max_length=200, label=gettext_lazy("Client ID"))
     secret = forms.CharField(
         max_length=500,
         required=False,
-        label="Client secret",
-        help_text="Stored encrypted. Leave it empty to keep the stored one.",
+        label=gettext_lazy("Client secret"),
+        help_text=gettext_lazy("Stored encrypted. Leave it empty to keep the stored one."),
         widget=forms.PasswordInput(attrs={"autocomplete": "off"}),
     )
     groups_claim = forms.CharField(
-        max_length=200, initial="groups", help_text="The claim that holds a person's groups."
+        label=gettext_lazy("Groups claim"),
+        max_length=200,
+        initial="groups",
+        help_text=gettext_lazy("The claim that holds a person's groups."),
     )
     takes_unstated_email = forms.BooleanField(
         required=False,
-        label="This provider doesn't state email_verified",
-        help_text="For Microsoft Entra. Only if people can't change their address there themselves.",
+        label=gettext_lazy("This provider doesn't state email_verified"),
+        help_text=gettext_lazy(
+            "For Microsoft Entra. Only if people can't change their address there themselves."
+        ),
     )
     field_order = (
         "name", "issuer", "client_id", "secret", "groups_claim", "creates_members", "takes_unstated_email",
@@ -73,21 +88,21 @@ class SamlForm(_ProviderForm):
     metadata = forms.CharField(
         max_length=500_000,
         required=False,
-        label="Provider's metadata",
-        help_text="Paste the XML, or enter its https:// address.",
+        label=gettext_lazy("Provider's metadata"),
+        help_text=gettext_lazy("Paste the XML, or enter its https:// address."),
         widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false"}),
     )
     email_claim = forms.CharField(
         max_length=200,
         required=False,
-        label="Email attribute",
-        help_text="Empty: the usual names, or the name ID if it is an email address.",
+        label=gettext_lazy("Email attribute"),
+        help_text=gettext_lazy("Empty: the usual names, or the name ID if it is an email address."),
     )
     groups_claim = forms.CharField(
         max_length=200,
         initial="groups",
-        label="Groups attribute",
-        help_text="The attribute that holds a person's groups.",
+        label=gettext_lazy("Groups attribute"),
+        help_text=gettext_lazy("The attribute that holds a person's groups."),
     )
     field_order: tuple[str, ...] = (
         "name",
@@ -102,18 +117,20 @@ class SamlForm(_ProviderForm):
 class SamlChangeForm(SamlForm):
     """The same once a provider is there: what its metadata said can be changed by hand."""
 
-    issuer = forms.CharField(max_length=300, required=False, label="Provider's entity ID")
+    issuer = forms.CharField(max_length=300, required=False, label=gettext_lazy("Provider's entity ID"))
     sso_url = forms.CharField(
         max_length=1000,
         required=False,
-        label="Sign-in address",
+        label=gettext_lazy("Sign-in address"),
         widget=forms.TextInput(attrs={"inputmode": "url"}),
     )
     certificates = forms.CharField(
         max_length=50_000,
         required=False,
-        label="Signing certificates",
-        help_text="PEM. While the provider changes its certificate, keep the old one and add the new one.",
+        label=gettext_lazy("Signing certificates"),
+        help_text=gettext_lazy(
+            "PEM. While the provider changes its certificate, keep the old one and add the new one."
+        ),
         widget=forms.Textarea(attrs={"rows": 4, "spellcheck": "false"}),
     )
     field_order = (
@@ -123,60 +140,79 @@ class SamlChangeForm(SamlForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields[
-            "metadata"
-        ].help_text = "Paste the XML, or enter its https:// address, to replace the entity ID, address and certificates."
+        self.fields["metadata"].help_text = _(
+            "Paste the XML, or enter its https:// address, to replace the entity ID, address and certificates."
+        )
 
 
 class RulesForm(forms.Form):
     requires_sso = forms.BooleanField(
         required=False,
-        label="Require company sign-in",
-        help_text="Passwords then open nothing here, except for the owner below.",
+        label=gettext_lazy("Require company sign-in"),
+        help_text=gettext_lazy("Passwords then open nothing here, except for the owner below."),
     )
     break_glass = forms.TypedChoiceField(
         required=False,
         coerce=int,
         empty_value=None,
-        label="Owner for emergencies",
-        help_text="Can sign in with password and code if the provider fails. Their role and membership are kept.",
+        label=gettext_lazy("Owner for emergencies"),
+        help_text=gettext_lazy(
+            "Can sign in with password and code if the provider fails. Their role and membership are kept."
+        ),
     )
     requires_second_factor = forms.BooleanField(
         required=False,
-        label="Require a second factor",
-        help_text="For those who sign in with a password. Company sign-in leaves it to the provider.",
+        label=gettext_lazy("Require a second factor"),
+        help_text=gettext_lazy(
+            "For those who sign in with a password. Company sign-in leaves it to the provider."
+        ),
     )
     session_hours = forms.IntegerField(
         required=False,
         min_value=1,
         max_value=2160,
-        label="Sign in again after (hours)",
-        help_text="Empty: 24 hours for company sign-in, two weeks for passwords.",
+        label=gettext_lazy("Sign in again after (hours)"),
+        help_text=gettext_lazy("Empty: 24 hours for company sign-in, two weeks for passwords."),
     )
     default_role = forms.ChoiceField(
         required=False,
-        label="Role without a group",
-        choices=[("", "No access"), *((r.value, r.label) for r in (Role.VIEWER, Role.MEMBER, Role.ADMIN))],
-        help_text="Of people who sign in or are provisioned, and are in no group that has a role.",
+        label=gettext_lazy("Role without a group"),
+        choices=[
+            ("", gettext_lazy("No access")),
+            *((r.value, r.label) for r in (Role.VIEWER, Role.MEMBER, Role.ADMIN)),
+        ],
+        help_text=gettext_lazy(
+            "Of people who sign in or are provisioned, and are in no group that has a role."
+        ),
     )
 
     def __init__(self, data: Any, *, owners: list[Membership], rules: SignInRules) -> None:
         chosen = next((m.pk for m in owners if m.user_id == rules.break_glass), None)
         super().__init__(data, prefix="rules", initial={**rules.as_json(), "break_glass": chosen})
         field: Any = self.fields["break_glass"]
-        field.choices = [("", "No one"), *((m.pk, str(m.user)) for m in owners)]
+        field.choices = [("", _("No one")), *((m.pk, str(m.user)) for m in owners)]
 
 
 class GroupForm(forms.Form):
-    group = forms.CharField(max_length=200, help_text="Its name or id, as the provider sends it.")
-    role = forms.ChoiceField(choices=Role.choices)
+    group = forms.CharField(
+        label=gettext_lazy("Group"),
+        max_length=200,
+        help_text=gettext_lazy("Its name or id, as the provider sends it."),
+    )
+    role = forms.ChoiceField(label=gettext_lazy("Role"), choices=Role.choices)
 
 
 class DomainForm(forms.Form):
     domain = forms.CharField(
-        max_length=253, help_text="For example example.com; each subdomain with addresses is one of its own."
+        label=gettext_lazy("Domain"),
+        max_length=253,
+        help_text=gettext_lazy("For example example.com; each subdomain with addresses is one of its own."),
     )
 
 
 class TokenForm(forms.Form):
-    name = forms.CharField(max_length=80, help_text="What uses it, for example Okta provisioning.")
+    name = forms.CharField(
+        label=gettext_lazy("Name"),
+        max_length=80,
+        help_text=gettext_lazy("What uses it, for example Okta provisioning."),
+    )

@@ -10,6 +10,7 @@ from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext, gettext_noop
 
 from basics.errors import Denied
 from sso.domains import domain_is_verified
@@ -59,7 +60,12 @@ def _entered(connection: SsoConnection, claims: Mapping[str, Any]) -> tuple[Memb
     with tenant_scope(tenant.pk):
         tenant = connection.tenant = lock_members(tenant)
         if not domain_is_verified(tenant, email):
-            raise _refused("domain", f"{tenant.name} has not verified the domain of {email}.")
+            raise _refused(
+                "domain",
+                gettext_noop("%(workspace)s has not verified the domain of %(email)s."),
+                workspace=tenant.name,
+                email=email,
+            )
         identity = SsoIdentity.objects.filter(
             tenant=tenant, connection=connection, subject=claims["sub"]
         ).first()
@@ -69,14 +75,28 @@ def _entered(connection: SsoConnection, claims: Mapping[str, Any]) -> tuple[Memb
         is_new = user is None
         if user is None:
             if not connection.creates_members:
-                raise _refused("stranger", f"Nobody has invited {email} to {tenant.name} yet.")
+                raise _refused(
+                    "stranger",
+                    gettext_noop("Nobody has invited %(email)s to %(workspace)s yet."),
+                    email=email,
+                    workspace=tenant.name,
+                )
             user = User.objects.create_user(email)
         if not user.is_active:
-            raise _refused("inactive", "This account is deactivated.")
+            raise _refused("inactive", gettext_noop("This account is deactivated."))
         if not domain_is_verified(tenant, user.email):
-            raise _refused("domain", f"{tenant.name} has not verified the domain of {user.email}.")
+            raise _refused(
+                "domain",
+                gettext_noop("%(workspace)s has not verified the domain of %(email)s."),
+                workspace=tenant.name,
+                email=user.email,
+            )
         if is_provisioned_out(tenant, user):
-            raise _refused("deprovisioned", f"Your access to {tenant.name} has been withdrawn.")
+            raise _refused(
+                "deprovisioned",
+                gettext_noop("Your access to %(workspace)s has been withdrawn."),
+                workspace=tenant.name,
+            )
         if not is_new and is_unconfirmed(user):
             _hijack_undo(user)
         member = membership_sync(
@@ -112,16 +132,22 @@ def _entered(connection: SsoConnection, claims: Mapping[str, Any]) -> tuple[Memb
 def _address(connection: SsoConnection, claims: Mapping[str, Any]) -> str:
     email = claims.get("email")
     if not isinstance(email, str) or not email.isascii():
-        raise _refused("no_email", "The identity provider told no email address of yours.")
+        raise _refused("no_email", gettext_noop("The identity provider told no email address of yours."))
     email = email.strip().lower()
     try:
         validate_email(email)
     except ValidationError:
-        raise _refused("no_email", "The identity provider told no email address of yours.") from None
+        raise _refused(
+            "no_email", gettext_noop("The identity provider told no email address of yours.")
+        ) from None
     stated = claims.get("email_verified")
     is_unstated = stated is None and connection.takes_unstated_email
     if stated is not True and not is_unstated:
-        raise _refused("email_unverified", f"The identity provider has not verified the address {email}.")
+        raise _refused(
+            "email_unverified",
+            gettext_noop("The identity provider has not verified the address %(email)s."),
+            email=email,
+        )
     return email
 
 
@@ -131,8 +157,10 @@ def _link_check(connection: SsoConnection, user: User) -> None:
     if others.exists():
         raise _refused(
             "other_person",
-            "This address belonged to another account of the identity provider. An owner can remove the member "
-            "with this address first.",
+            gettext_noop(
+                "This address belonged to another account of the identity provider. An owner can remove the member "
+                "with this address first."
+            ),
         )
 
 
@@ -150,8 +178,13 @@ def _groups(connection: SsoConnection, claims: Mapping[str, Any]) -> set[str]:
 
 
 def _no_role(connection: SsoConnection) -> Denied:
-    return _refused("no_role", f"You are in no group that has access to {connection.tenant.name}.")
+    return _refused(
+        "no_role",
+        gettext_noop("You are in no group that has access to %(workspace)s."),
+        workspace=connection.tenant.name,
+    )
 
 
-def _refused(code: str, message: str) -> Denied:
-    return Denied(f"sso_{code}", message)
+def _refused(code: str, message: str, **values: object) -> Denied:
+    """Return a refusal in the person's language, with ``stored`` in English for the audit log: ``message`` is marked only."""
+    return Denied(f"sso_{code}", gettext(message) % values, data={"stored": message % values})

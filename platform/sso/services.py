@@ -9,6 +9,7 @@ from typing import Any
 from allauth.mfa.utils import is_mfa_enabled
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from basics.errors import Conflict, Invalid, Missing
 from sso.fetching import ProviderFailed, address_checked
@@ -58,11 +59,11 @@ def connection_set(
     actor.require("tenant.manage")
     issuer, client_id = issuer.strip(), client_id.strip()
     if not client_id or len(client_id) > 200 or not client_id.isprintable():
-        raise invalid("client_id", "Enter the client id that the provider shows.")
+        raise invalid("client_id", _("Enter the client id that the provider shows."))
     if len(secret) > 500 or not secret.isprintable():
-        raise invalid("secret", "This isn't a client secret.")
+        raise invalid("secret", _("This isn't a client secret."))
     if len(issuer) > 300 or "?" in issuer or "#" in issuer:
-        raise invalid("issuer", "An issuer is an address without ? or #, of at most 300 characters.")
+        raise invalid("issuer", _("An issuer is an address without ? or #, of at most 300 characters."))
     try:
         address_checked(issuer, "Issuer")
     except ProviderFailed as error:
@@ -102,9 +103,9 @@ def connection_save(
     actor.require("tenant.manage")
     name, issuer, client_id = " ".join(values["name"].split()), values["issuer"], values["client_id"]
     if not 1 <= len(name) <= 80:
-        raise invalid("name", "A name of 1 to 80 characters is needed.")
+        raise invalid("name", _("A name of 1 to 80 characters is needed."))
     if not _CLAIM.match(values["groups_claim"]):
-        raise invalid("groups_claim", "Enter the name of the claim, for example groups.")
+        raise invalid("groups_claim", _("Enter the name of the claim, for example groups."))
     with tenant_scope(tenant.pk):
         tenant = lock_members(tenant)
         rows = SsoConnection.objects.filter(tenant=tenant)
@@ -116,12 +117,15 @@ def connection_save(
         if row is None:
             raise Missing("identity provider")
         if pk is None and rows.count() >= MAX_CONNECTIONS:
-            raise invalid("name", f"There are already {MAX_CONNECTIONS} providers. Remove one first.")
+            raise invalid(
+                "name",
+                _("There are already %(most)s providers. Remove one first.") % {"most": MAX_CONNECTIONS},
+            )
         if rows.filter(issuer=issuer, client_id=client_id).exclude(pk=pk or 0).exists():
             if not issuer:
-                raise invalid("name", "Finish the SAML provider that has no metadata yet, or remove it.")
+                raise invalid("name", _("Finish the SAML provider that has no metadata yet, or remove it."))
             field = "client_id" if client_id else "issuer"
-            raise invalid(field, "This client of this provider is already there.")
+            raise invalid(field, _("This client of this provider is already there."))
         is_other = pk is None or (row.issuer, row.client_id) != (issuer, client_id)
         for column, value in {**values, "name": name}.items():
             setattr(row, column, value)
@@ -176,13 +180,15 @@ def group_role_set(*, tenant: Tenant, actor: Actor, group: str, role: str) -> No
     actor.require("tenant.manage")
     group = group.strip()
     if not 1 <= len(group) <= 200 or not group.isprintable():
-        raise invalid("group", "Enter the group's name or id as the provider sends it.")
+        raise invalid("group", _("Enter the group's name or id as the provider sends it."))
     if role and role not in Role.values:
-        raise invalid("role", "Choose a role.")
+        raise invalid("role", _("Choose a role."))
     with tenant_scope(tenant.pk):
         rows = GroupRole.objects.filter(tenant=tenant)
         if role and rows.count() >= MAX_GROUPS and not rows.filter(group=group).exists():
-            raise invalid("group", f"There are already {MAX_GROUPS} groups. Remove one first.")
+            raise invalid(
+                "group", _("There are already %(most)s groups. Remove one first.") % {"most": MAX_GROUPS}
+            )
         if role:
             rows.update_or_create(tenant=tenant, group=group, defaults={"role": role})
         else:
@@ -215,9 +221,11 @@ def rules_set(
     """
     actor.require("tenant.manage")
     if session_hours is not None and not 1 <= session_hours <= MAX_HOURS:
-        raise invalid("session_hours", f"Enter 1 to {MAX_HOURS:,} hours, or nothing.")
+        raise invalid(
+            "session_hours", _("Enter 1 to %(most)s hours, or nothing.") % {"most": f"{MAX_HOURS:,}"}
+        )
     if default_role and default_role not in {Role.VIEWER, Role.MEMBER, Role.ADMIN}:
-        raise invalid("default_role", "Choose viewer, member, admin or none.")
+        raise invalid("default_role", _("Choose viewer, member, admin or none."))
     with tenant_scope(tenant.pk):
         locked = lock_members(tenant)
         chosen = None
@@ -228,14 +236,14 @@ def rules_set(
                 .first()
             )
             if chosen is None:
-                raise invalid("break_glass", "Choose an owner of this workspace.")
+                raise invalid("break_glass", _("Choose an owner of this workspace."))
         if requires_sso:
             if chosen is None:
-                raise invalid("break_glass", "Choose the owner who can sign in if the provider fails.")
+                raise invalid("break_glass", _("Choose the owner who can sign in if the provider fails."))
             if not is_mfa_enabled(chosen.user) or not chosen.user.has_usable_password():
                 raise invalid(
                     "break_glass",
-                    "This owner needs a password and a second factor first (Profile, Two-factor).",
+                    _("This owner needs a password and a second factor first (Profile, Two-factor)."),
                 )
         rules = SignInRules(
             requires_sso=requires_sso,
@@ -270,10 +278,12 @@ def scim_token_create(*, tenant: Tenant, actor: Actor, name: str) -> tuple[ScimT
     actor.require("tenant.manage")
     name = " ".join(name.split())
     if not 1 <= len(name) <= 80:
-        raise invalid("name", "A name of 1 to 80 characters is needed.")
+        raise invalid("name", _("A name of 1 to 80 characters is needed."))
     with tenant_scope(tenant.pk):
         if ScimToken.objects.filter(tenant=tenant, revoked_at=None).count() >= MAX_TOKENS:
-            raise invalid("name", f"There are already {MAX_TOKENS} tokens. Revoke one first.")
+            raise invalid(
+                "name", _("There are already %(most)s tokens. Revoke one first.") % {"most": MAX_TOKENS}
+            )
         token = TOKEN_PREFIX + secrets.token_urlsafe(32)
         row: ScimToken = ScimToken.objects.create(tenant=tenant, name=name, token_sha256=keys.digest(token))
         audit_record(tenant=tenant, actor=actor, action="sso.scim_token_create", object=row)
@@ -299,7 +309,7 @@ def _keep_a_way_in(tenant: Tenant) -> None:
         return
     works = SsoConnection.objects.filter(tenant=tenant, is_enabled=True, tested_at__isnull=False)
     if not works.exists() or not SsoDomain.objects.filter(tenant=tenant, verified_at__isnull=False).exists():
-        message = "Verify a domain and sign in through a provider once before you require it."
+        message = _("Verify a domain and sign in through a provider once before you require it.")
         raise Conflict("sso_untested", message, data={"field": "requires_sso"})
 
 
@@ -320,6 +330,8 @@ def connection_secret(row: SsoConnection) -> crypto.Secret:
     except crypto.DecryptionError as error:
         raise Conflict(
             "credential_unreadable",
-            "The provider's client secret can no longer be read. An owner can enter it again under Settings, "
-            "Sign-in.",
+            _(
+                "The provider's client secret can no longer be read. An owner can enter it again under Settings, "
+                "Sign-in."
+            ),
         ) from error

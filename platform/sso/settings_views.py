@@ -9,6 +9,7 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_http_methods
@@ -91,7 +92,7 @@ def _one(request: TenantRequest, action: str | None, who: Any) -> HttpResponse:
             services.connection_remove(**who, pk=posted_id(request, "connection"))
         elif action == "domain_verify":
             row = domains.domain_verify(**who, pk=posted_id(request, "domain"))
-            messages.success(request, f"{row.domain} is verified.")
+            messages.success(request, _("%(domain)s is verified.") % {"domain": row.domain})
         elif action == "domain_remove":
             domains.domain_remove(**who, pk=posted_id(request, "domain"))
         elif action == "group_remove":
@@ -99,7 +100,7 @@ def _one(request: TenantRequest, action: str | None, who: Any) -> HttpResponse:
         elif action == "token_revoke":
             services.scim_token_revoke(**who, pk=posted_id(request, "token"))
         else:
-            raise Invalid("invalid", "Unknown action.")
+            raise Invalid("invalid", _("Unknown action."))
     except Conflict as error:
         messages.error(request, error.message)
     return redirect("sso:settings-sign-in", request.tenant.slug)
@@ -116,7 +117,7 @@ def _tried(
                 raise
             add_refusal(form, error)
         else:
-            messages.success(request, "Saved.")
+            messages.success(request, _("Saved."))
             return redirect("sso:settings-sign-in", request.tenant.slug)
     return _page(request, **{name: form}, status=422)
 

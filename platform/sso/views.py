@@ -20,6 +20,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods
 
@@ -62,7 +63,7 @@ def find(request: HttpRequest) -> HttpResponse:
     tenant = domain_tenant(form.cleaned_data["email"])
     if tenant is None or not door_list(slug=tenant.slug):
         form.add_error(
-            "email", "No workspace here has company sign-in for this address. Sign in with a password."
+            "email", _("No workspace here has company sign-in for this address. Sign in with a password.")
         )
         return render(request, "sso/find.html", {"form": form}, status=422)
     return redirect("sso:workspace", tenant.slug)
@@ -120,7 +121,7 @@ def answer(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     connection = door_get(slug=slug, pk=pk)
     for name in _ONCE:
         if len(request.GET.getlist(name)) > 1:
-            raise Invalid("sso_answer", "The identity provider's answer says something twice.")
+            raise Invalid("sso_answer", _("The identity provider's answer says something twice."))
     asked = _asked_take(request, connection)
     try:
         member, token = company_enter(connection=connection, claims=_claims(request, connection, asked))
@@ -144,15 +145,17 @@ def _asked_take(request: HttpRequest, connection: SsoConnection) -> oidc.Asked:
     if found is None:
         raise Invalid(
             "sso_state",
-            "This answer belongs to no sign-in of this browser. Begin again from the sign-in page.",
+            _("This answer belongs to no sign-in of this browser. Begin again from the sign-in page."),
         )
     request.session[ASKED] = kept
     request.session.save()  # before anything is asked elsewhere: a second answer finds it gone
     asked = oidc.Asked(**found)
     if asked.connection != connection.pk:
-        raise Invalid("sso_state", "Another identity provider was asked. Begin again from the sign-in page.")
+        raise Invalid(
+            "sso_state", _("Another identity provider was asked. Begin again from the sign-in page.")
+        )
     if asked.began < time.time() - ASKED_S:
-        raise Invalid("sso_state", "This sign-in took too long. Begin again from the sign-in page.")
+        raise Invalid("sso_state", _("This sign-in took too long. Begin again from the sign-in page."))
     return asked
 
 
@@ -217,21 +220,22 @@ def _inside(slug: str, path: str) -> str:
 def refused(request: HttpRequest, connection: SsoConnection, error: DomainError) -> HttpResponse:
     """Say that somebody can't come in. What the provider did wrong is for owners, in the audit log."""
     tenant = connection.tenant
-    log.info("sso_refused", tenant=tenant.slug, code=error.code, reason=error.message)
+    reason = str(error.data.get("stored", error.message))
+    log.info("sso_refused", tenant=tenant.slug, code=error.code, reason=reason)
     with tenant_scope(tenant.pk), transaction.atomic():
         audit_record(
             tenant=tenant,
             actor=provider_actor(tenant, connection.name),
             action="sso.refuse",
             object=connection,
-            data={"code": error.code, "reason": error.message[:300]},
+            data={"code": error.code, "reason": reason[:300]},
         )
     told = error.message
     if isinstance(error, ProviderFailed):
-        told = (
-            f"{connection.name} could not sign you in. Try again; if it happens again, tell an owner of "
-            f"{tenant.name}: the audit log has the reason."
-        )
+        told = _(
+            "%(provider)s could not sign you in. Try again; if it happens again, tell an owner of "
+            "%(workspace)s: the audit log has the reason."
+        ) % {"provider": connection.name, "workspace": tenant.name}
     page = {"connection": connection, "told": told, "code": error.code}
     return render(request, "sso/refused.html", page, status=error.status)
 
@@ -247,7 +251,7 @@ def rate_check(request: HttpRequest, what: str = "") -> None:
         wait = math.ceil(full.wait_s)
         raise DomainError(
             "too_many_attempts",
-            f"Too many sign-ins from this address. Try again in {wait} s.",
+            _("Too many sign-ins from this address. Try again in %(seconds)s s.") % {"seconds": wait},
             status=429,
             data={"retry_after": wait},
         )

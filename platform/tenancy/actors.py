@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from django.utils.translation import gettext as _
+
 from basics.errors import Denied
 from tenancy.permissions import ACTIONS, BY_NAME_ALONE, KEY_SCOPES
 
@@ -43,7 +45,9 @@ class Actor:
 
     def _refusal(self, action: str) -> str:
         if self.kind != "api_key":
-            return f"You can't do this here: it needs the right “{action}”. Ask an owner of the workspace."
+            return _(
+                "You can't do this here: it needs the right “%(action)s”. Ask an owner of the workspace."
+            ) % {"action": action}
         if action not in KEY_SCOPES:
             return f"API keys can't do this: the right “{action}” is reserved for people."
         every = f"{action.partition('.')[0]}.*"

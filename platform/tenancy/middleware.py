@@ -25,6 +25,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.decorators import sync_and_async_middleware
+from django.utils.translation import gettext as _
 
 from tenancy.database import replica
 from tenancy.database.waiting import in_db
@@ -51,11 +52,17 @@ def _asked_for(problem: Problem, request: Any, tenant: Tenant) -> HttpResponse:
     page = _page_open(request) if request.headers.get("HX-Request") else request.get_full_path()
     where, words = {
         "company": (reverse("sso:workspace", args=[tenant.slug]), ""),
-        "password": (reverse("account_reauthenticate"), f"Enter your password to open {tenant.name}."),
-        "again": (reverse("account_reauthenticate"), f"{tenant.name} asks you to sign in again."),
+        "password": (
+            reverse("account_reauthenticate"),
+            _("Enter your password to open %(workspace)s.") % {"workspace": tenant.name},
+        ),
+        "again": (
+            reverse("account_reauthenticate"),
+            _("%(workspace)s asks you to sign in again.") % {"workspace": tenant.name},
+        ),
         "second_factor": (
             reverse(_factor_page(request.user)),
-            f"{tenant.name} asks for a second factor.",
+            _("%(workspace)s asks for a second factor.") % {"workspace": tenant.name},
         ),
     }[problem]
     if words:
@@ -113,8 +120,10 @@ def _enter(request: Any) -> tuple[AbstractContextManager[None], HttpResponse | N
         return tenant_scope(membership.tenant_id), None
     if CLOSED.match(request.path_info) and request.user.is_authenticated and is_contained(request):
         raise PermissionDenied(
-            "You signed in through your company, which opens its workspace and nothing else. Sign out and in "
-            "with your password to do this.",
+            _(
+                "You signed in through your company, which opens its workspace and nothing else. Sign out and in "
+                "with your password to do this."
+            ),
         )
     if request.path_info.startswith("/admin/") and request.user.is_authenticated:
         if request.user.is_superuser and request.user.is_active:

@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from django.utils.translation import gettext_lazy
+
+if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
+
 VIEWER, MEMBER, ADMIN, OWNER = "viewer", "member", "admin", "owner"
 
 _VIEWER = frozenset(
@@ -66,12 +73,12 @@ BY_NAME_ALONE = frozenset({"tool.manage", "budget.manage", "retention.manage"})
 
 
 # What a connected application may be given, in the words in which its person is asked. It is all that the MCP server asks for.
-APP_SCOPES: dict[str, str] = {
-    "collection.read": "See your collections and read their documents",
-    "search.run": "Search the documents",
-    "tool.run": "Run the tools you can run",
-    "run.read": "See the results of its calls",
-    "document.write": "Add and change documents and files",
+APP_SCOPES: dict[str, StrOrPromise] = {
+    "collection.read": gettext_lazy("See your collections and read their documents"),
+    "search.run": gettext_lazy("Search the documents"),
+    "tool.run": gettext_lazy("Run the tools you can run"),
+    "run.read": gettext_lazy("See the results of its calls"),
+    "document.write": gettext_lazy("Add and change documents and files"),
 }
 APP_DEFAULT = frozenset(APP_SCOPES) - {"document.write"}
 

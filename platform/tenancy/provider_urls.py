@@ -10,6 +10,8 @@ import re
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
+from django.utils.translation import gettext as _
+
 from basics.errors import Invalid
 from basics.net_guard import address_refusal
 from tenancy.outgoing import model_policy
@@ -36,17 +38,23 @@ def checked_url(text: str) -> str:
     # A backslash or a space is read differently by different parsers: neither belongs in a URL.
     is_odd = not text.isascii() or not text.isprintable() or " " in text or "\\" in text
     if is_odd or parts.scheme not in {"http", "https"} or not host or len(text) > 200:
-        raise _invalid("This isn't a server address. Expected https://host/path.")
+        raise _invalid(_("This isn't a server address. Expected https://host/path."))
     if parts.username or parts.password or parts.query or parts.fragment:
-        raise _invalid("The address can't contain a user name, ? or #.")
+        raise _invalid(_("The address can't contain a user name, ? or #."))
     if _is_inside(host):
         raise _invalid(
-            "This address is in the server's own network. The operator can allow such addresses with "
-            "GROUNDWORK_ALLOW_PRIVATE_MODEL_URLS=1."
+            _(
+                "This address is in the server's own network. The operator can allow such addresses with "
+                "GROUNDWORK_ALLOW_PRIVATE_MODEL_URLS=1."
+            )
         )
     if port is not None and port < 1024 and port not in _PORTS and not model_policy().allow:
         raise _invalid(
-            f"Port {port} belongs to another service. Model servers are called on 80, 443 and from 1024 on."
+            _(
+                "Port %(port)s belongs to another service. Model servers are called on 80, 443 and from 1024 "
+                "on."
+            )
+            % {"port": port}
         )
     return text
 

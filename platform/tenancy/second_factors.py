@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from allauth.mfa.adapter import DefaultMFAAdapter
 from allauth.mfa.models import Authenticator
+from django.utils.translation import gettext_lazy
 
 from tenancy import crypto
 from tenancy.selectors import membership_list
@@ -29,8 +30,10 @@ class SecondFactorAdapter(DefaultMFAAdapter):  # type: ignore[misc]
 
     error_messages: ClassVar[dict[str, Any]] = {
         **DefaultMFAAdapter.error_messages,
-        "cannot_delete_authenticator": "A workspace of yours asks for a second factor, and this is your only one. Add "
-        "another one first, or leave the workspace.",
+        "cannot_delete_authenticator": gettext_lazy(
+            "A workspace of yours asks for a second factor, and this is your only one. Add "
+            "another one first, or leave the workspace."
+        ),
     }
 
     def can_delete_authenticator(self, authenticator: Authenticator) -> bool:

@@ -11,6 +11,7 @@ from django.core import signing
 from django.db import connection
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from basics.errors import Conflict
 from tenancy import crypto, keys
@@ -315,7 +316,8 @@ def credential_open(row: ProviderCredential) -> Credential:
     except crypto.DecryptionError as error:
         raise Conflict(
             "credential_unreadable",
-            f"The stored {row.provider} key can no longer be read. Enter it again under Settings, Models.",
+            _("The stored %(provider)s key can no longer be read. Enter it again under Settings, Models.")
+            % {"provider": row.provider},
         ) from error
     return Credential(row.provider, secret, row.base_url, tuple(row.model_names), row.label, row.endpoint)
 

@@ -9,6 +9,8 @@ from allauth.account.models import EmailAddress
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from tenancy.models import Invite, User
 from tenancy.selectors import invite_read
@@ -43,8 +45,10 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
 
     error_messages: ClassVar[dict[str, Any]] = {
         **DefaultAccountAdapter.error_messages,
-        "email_password_mismatch": "The email address or password is wrong, or the address isn't confirmed "
-        "yet. Follow the link in our email, or reset your password.",
+        "email_password_mismatch": gettext_lazy(
+            "The email address or password is wrong, or the address isn't confirmed "
+            "yet. Follow the link in our email, or reset your password."
+        ),
     }
 
     def is_open_for_signup(self, request: Any) -> bool:
@@ -85,7 +89,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         """Call a passkey what it is called everywhere here."""
         methods: list[dict[str, Any]] = super().get_reauthentication_methods(user)
         return [
-            {**one, "description": "Use a passkey"} if one["id"] == "mfa_reauthenticate:webauthn" else one
+            {**one, "description": _("Use a passkey")} if one["id"] == "mfa_reauthenticate:webauthn" else one
             for one in methods
         ]
 

@@ -27,6 +27,7 @@ from typing import Any
 from django.conf import settings
 from django.core import signing
 from django.http import HttpRequest, HttpResponse
+from django.utils.translation import ngettext
 
 from basics.errors import DomainError
 from tenancy.origin import valid_ip
@@ -54,14 +55,21 @@ class TooManyAttempts(DomainError):
 
     def __init__(self, wait_s: int, *, is_code: bool = False) -> None:
         minutes = -(-wait_s // 60)
-        wait = f"Wait {minutes} {'minute' if minutes == 1 else 'minutes'}, then try again."
-        message = (
-            f"Too many wrong codes were entered for this account. {wait}"
-            if is_code
-            else f"Too many wrong passwords were entered from here. {wait} A browser that you have signed in with before, and "
-            "other networks, are not held up by this."
-        )
-        super().__init__("too_many_attempts", message, data={"retry_after": wait_s})
+        if is_code:
+            message = ngettext(
+                "Too many wrong codes were entered for this account. Wait %(count)s minute, then try again.",
+                "Too many wrong codes were entered for this account. Wait %(count)s minutes, then try again.",
+                minutes,
+            )
+        else:
+            message = ngettext(
+                "Too many wrong passwords were entered from here. Wait %(count)s minute, then try again. A browser that "
+                "you have signed in with before, and other networks, are not held up by this.",
+                "Too many wrong passwords were entered from here. Wait %(count)s minutes, then try again. A browser that "
+                "you have signed in with before, and other networks, are not held up by this.",
+                minutes,
+            )
+        super().__init__("too_many_attempts", message % {"count": minutes}, data={"retry_after": wait_s})
 
 
 def attempt_take(request: HttpRequest, login: str) -> list[Window]:

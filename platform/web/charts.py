@@ -9,6 +9,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from django.utils.translation import gettext
+
 WIDTH = 640.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 54.0, 4.0, 10.0, 24.0
 _GAP = 0.28
@@ -134,9 +136,11 @@ def columns_chart(
         segments = [Segment(_r(x), _r(base - whole + share), _r(width), _r(whole - share), 0)]
         if share:
             segments.append(Segment(_r(x), _r(base - whole), _r(width), _r(share), 1))
+        told = {"label": label, "value": figure(value, unit), "failed": figure(part, unit)}
         made.append(
             Column(
-                f"{label}: {figure(value, unit)}" + (f", {figure(part, unit)} failed" if part else ""),
+                (gettext("%(label)s: %(value)s, %(failed)s failed") if part else "%(label)s: %(value)s")
+                % told,
                 label if index % every == 0 else "",
                 _r(x + width / 2),
                 segments,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from django.http import QueryDict
+from django.utils.translation import gettext as _
 
 from basics.errors import Invalid
 from toolloop.deferred import Decision
@@ -22,7 +23,7 @@ def decision_read(fields: QueryDict) -> Decision:
     if kind == "answer":
         return Decision("answer", content=fields.get("answer", ""))
     if kind != "approve":
-        raise Invalid("decision_invalid", "Press one of the buttons: approve, reject or answer.")
+        raise Invalid("decision_invalid", _("Press one of the buttons: approve, reject or answer."))
     text = fields.get("arguments", "").strip()
     if not text:
         return Decision("approve")
@@ -30,8 +31,9 @@ def decision_read(fields: QueryDict) -> Decision:
         arguments = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise Invalid(
-            "decision_invalid", f"The arguments are not JSON: {error}. Correct them, then approve."
+            "decision_invalid",
+            _("The arguments are not JSON: %(error)s. Correct them, then approve.") % {"error": error},
         ) from error
     if not isinstance(arguments, dict):
-        raise Invalid("decision_invalid", "The arguments must be one JSON object.")
+        raise Invalid("decision_invalid", _("The arguments must be one JSON object."))
     return Decision("approve", arguments=arguments)

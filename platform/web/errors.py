@@ -8,15 +8,17 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from basics.errors import DomainError, database_busy
 
 _HEADINGS = {
-    403: "You can't do this",
-    404: "There is nothing here",
-    409: "Not possible right now",
-    429: "Too many attempts",
-    503: "Too busy right now",
+    403: gettext_lazy("You can't do this"),
+    404: gettext_lazy("There is nothing here"),
+    409: gettext_lazy("Not possible right now"),
+    429: gettext_lazy("Too many attempts"),
+    503: gettext_lazy("Too busy right now"),
 }
 
 
@@ -53,7 +55,7 @@ def _in_form(request: HttpRequest, status: int, code: str, message: str, details
     if not request.headers.get("HX-Request"):
         name = "error.html"
         ident = getattr(request, "request_id", "")
-        heading = _HEADINGS.get(status, "This did not work")
+        heading = _HEADINGS.get(status, _("This did not work"))
         page |= {"status": status, "heading": heading, "request_id": ident}
     return HttpResponse(render_to_string(name, page, request=context_of), status=status)
 
@@ -65,26 +67,26 @@ def error_response(request: HttpRequest, error: DomainError) -> HttpResponse:
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Django's handler400: a request that cannot be read."""
-    return refusal(request, 400, "bad_request", "This request could not be understood.")
+    return refusal(request, 400, "bad_request", _("This request could not be understood."))
 
 
 def permission_denied(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Django's handler403."""
-    message = str(exception) or "You do not have permission to do this."
+    message = str(exception) or _("You do not have permission to do this.")
     return refusal(request, 403, "permission_denied", message)
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Django's handler404; the reason is kept back, it may name what the caller must not know of."""
     if wants_json(request) or request.headers.get("HX-Request"):
-        message = "This does not exist, or you don't have access to it."
+        message = _("This does not exist, or you don't have access to it.")
         return refusal(request, 404, "not_found", message)
     return render(request, "404.html", status=404)
 
 
 def too_many_requests(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
     """What allauth answers when one of its limits is reached (sign-up, password reset, addresses)."""
-    message = "Too many attempts from here. Wait a minute, then try again."
+    message = _("Too many attempts from here. Wait a minute, then try again.")
     return refusal(request, 429, "rate_limited", message, {"retry_after": 60})
 
 
@@ -99,7 +101,9 @@ def server_error(request: HttpRequest) -> HttpResponse:
         return error_response(request, busy)
     ident = getattr(request, "request_id", "")
     message = (
-        f"The server failed to answer. The error is in the log under {ident or 'the time of this request'}."
+        _("The server failed to answer. The error is in the log under %(id)s.") % {"id": ident}
+        if ident
+        else _("The server failed to answer. The error is in the log under the time of this request.")
     )
     if wants_json(request):
         return JsonResponse(error_body(request, "server_error", message), status=500)
@@ -109,5 +113,5 @@ def server_error(request: HttpRequest) -> HttpResponse:
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     """Django's CSRF_FAILURE_VIEW."""
-    message = "This page was open for too long, or in two sessions. Reload it and try again."
+    message = _("This page was open for too long, or in two sessions. Reload it and try again.")
     return refusal(request, 403, "csrf_failed", message, {"reason": reason})

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from basics.errors import DomainError
 from erasure.retention import MOST_DAYS, Preview
@@ -19,14 +21,17 @@ from tenancy.services.model_entries import CAPABILITIES
 from web.key_collections import key_collections
 from webhooks.models import SUBSCRIBABLE
 
+if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
+
 EVENT_NAMES = {
-    "run.finished": "An answer has ended",
-    "approval.needed": "A call waits for approval",
-    "ingestion.finished": "A document is ready",
-    "ingestion.failed": "A document failed",
-    "budget.warned": "80 % of a budget is spent",
-    "budget.exceeded": "A budget is used up",
-    "ping": "Test",
+    "run.finished": gettext_lazy("An answer has ended"),
+    "approval.needed": gettext_lazy("A call waits for approval"),
+    "ingestion.finished": gettext_lazy("A document is ready"),
+    "ingestion.failed": gettext_lazy("A document failed"),
+    "budget.warned": gettext_lazy("80 % of a budget is spent"),
+    "budget.exceeded": gettext_lazy("A budget is used up"),
+    "ping": gettext_lazy("Test"),
 }
 
 
@@ -43,14 +48,15 @@ def role_choices(actor: Actor) -> list[tuple[str, str]]:
 
 class TenantForm(forms.Form):
     name = forms.CharField(
+        label=gettext_lazy("Name"),
         max_length=120,
-        help_text="The name of the team or project.",
+        help_text=gettext_lazy("The name of the team or project."),
         widget=forms.TextInput(attrs={"autocomplete": "organization", "autofocus": True}),
     )
     slug = forms.SlugField(
         max_length=40,
-        label="Address",
-        help_text="Its part of the URL: lower-case letters, digits and hyphens.",
+        label=gettext_lazy("Address"),
+        help_text=gettext_lazy("Its part of the URL: lower-case letters, digits and hyphens."),
     )
 
 
@@ -62,17 +68,23 @@ class ProfileForm(forms.ModelForm):  # type: ignore[type-arg]
 
 class ConfirmForm(forms.Form):
     confirm = forms.CharField(
-        max_length=254, label="Confirm", widget=forms.TextInput(attrs={"autocomplete": "off"})
+        max_length=254, label=gettext_lazy("Confirm"), widget=forms.TextInput(attrs={"autocomplete": "off"})
     )
 
 
 class HoldForm(forms.Form):
-    reason = forms.CharField(max_length=300, help_text="Why, for those who find it: a case or file number.")
+    reason = forms.CharField(
+        label=gettext_lazy("Reason"),
+        max_length=300,
+        help_text=gettext_lazy("Why, for those who find it: a case or file number."),
+    )
 
 
 class InviteForm(forms.Form):
-    email = forms.EmailField(label="E-mail", widget=forms.EmailInput(attrs={"autocomplete": "off"}))
-    role = forms.ChoiceField(initial=Role.MEMBER)
+    email = forms.EmailField(
+        label=gettext_lazy("E-mail"), widget=forms.EmailInput(attrs={"autocomplete": "off"})
+    )
+    role = forms.ChoiceField(label=gettext_lazy("Role"), initial=Role.MEMBER)
 
     def __init__(self, *args: Any, actor: Actor, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -80,17 +92,28 @@ class InviteForm(forms.Form):
 
 
 class ApiKeyForm(forms.Form):
-    name = forms.CharField(max_length=80, help_text="What the key is for.")
+    name = forms.CharField(
+        label=gettext_lazy("Name"), max_length=80, help_text=gettext_lazy("What the key is for.")
+    )
     scopes = forms.MultipleChoiceField(
-        widget=forms.CheckboxSelectMultiple, help_text="What programs can do with it."
+        label=gettext_lazy("Scopes"),
+        widget=forms.CheckboxSelectMultiple,
+        help_text=gettext_lazy("What programs can do with it."),
     )
     collections = forms.MultipleChoiceField(
+        label=gettext_lazy("Collections"),
         required=False,
         widget=forms.CheckboxSelectMultiple,
-        help_text="Choose collections to limit the key to them, or none to let it see all.",
+        help_text=gettext_lazy("Choose collections to limit the key to them, or none to let it see all."),
     )
     expires = forms.ChoiceField(
-        choices=[("30", "in 30 days"), ("90", "in 90 days"), ("365", "in a year"), ("", "never")],
+        label=gettext_lazy("Expires"),
+        choices=[
+            ("30", gettext_lazy("in 30 days")),
+            ("90", gettext_lazy("in 90 days")),
+            ("365", gettext_lazy("in a year")),
+            ("", gettext_lazy("never")),
+        ],
         initial="90",
         required=False,
     )
@@ -117,67 +140,82 @@ class ApiKeyForm(forms.Form):
 
 class WebhookForm(forms.Form):
     url = forms.CharField(
-        label="Address",
+        label=gettext_lazy("Address"),
         max_length=2000,
-        help_text="An https address on a public host that receives the calls.",
+        help_text=gettext_lazy("An https address on a public host that receives the calls."),
         widget=forms.URLInput(attrs={"placeholder": "https://example.org/hooks/groundwork"}),
     )
     events = forms.MultipleChoiceField(
+        label=gettext_lazy("Events"),
         widget=forms.CheckboxSelectMultiple,
         choices=[(event.value, EVENT_NAMES[event.value]) for event in SUBSCRIBABLE],
     )
-    description = forms.CharField(required=False, max_length=200, help_text="What it is for.")
+    description = forms.CharField(
+        label=gettext_lazy("Description"),
+        required=False,
+        max_length=200,
+        help_text=gettext_lazy("What it is for."),
+    )
 
 
 class AuditStreamForm(forms.Form):
     url = forms.CharField(
-        label="Address",
+        label=gettext_lazy("Address"),
         max_length=2000,
-        help_text="https:// for signed calls, or a syslog receiver: syslog+tls://host:port.",
+        help_text=gettext_lazy("https:// for signed calls, or a syslog receiver: syslog+tls://host:port."),
         widget=forms.TextInput(attrs={"placeholder": "https://siem.example.org/groundwork"}),
     )
     has_reads = forms.BooleanField(
-        label="Reads too",
+        label=gettext_lazy("Reads too"),
         required=False,
         initial=True,
-        help_text="Who read which documents, besides what was changed.",
+        help_text=gettext_lazy("Who read which documents, besides what was changed."),
     )
 
 
 class CredentialForm(forms.Form):
-    provider = forms.ChoiceField(choices=list(PROVIDERS.items()))
+    provider = forms.ChoiceField(label=gettext_lazy("Provider"), choices=list(PROVIDERS.items()))
     secret = forms.CharField(
-        label="Key",
+        label=gettext_lazy("Key"),
         required=False,
         max_length=500,
         strip=True,
-        help_text="Empty keeps the stored key.",
+        help_text=gettext_lazy("Empty keeps the stored key."),
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
     )
     endpoint = forms.CharField(
-        label="Endpoint",
+        label=gettext_lazy("Endpoint"),
         required=False,
         max_length=30,
-        help_text="Only for an additional compatible server: a short name that starts its models' names, "
-        "as in compatible/lab/model. Lower-case letters, digits and hyphens.",
+        help_text=gettext_lazy(
+            "Only for an additional compatible server: a short name that starts its models' names, "
+            "as in compatible/lab/model. Lower-case letters, digits and hyphens."
+        ),
     )
     base_url = forms.CharField(
         max_length=200,
-        label="Address",
+        label=gettext_lazy("Address"),
         required=False,
-        help_text="Only for another endpoint, for example https://llm.example.org/v1.",
+        help_text=gettext_lazy("Only for another endpoint, for example https://llm.example.org/v1."),
     )
     model_names = forms.CharField(
-        label="Models", required=False, help_text="Comma-separated; empty offers the usual ones."
+        label=gettext_lazy("Models"),
+        required=False,
+        help_text=gettext_lazy("Comma-separated; empty offers the usual ones."),
     )
-    label = forms.CharField(required=False, max_length=80, help_text="A note for your team.")
+    label = forms.CharField(
+        label=gettext_lazy("Label"),
+        required=False,
+        max_length=80,
+        help_text=gettext_lazy("A note for your team."),
+    )
 
     def names(self) -> list[str]:
         """Return the model names, in the order given."""
         return [n.strip() for n in self.cleaned_data["model_names"].split(",") if n.strip()]
 
 
-def _price(label: str, help_text: str = "") -> forms.DecimalField:
+def _price(label: StrOrPromise, help_text: StrOrPromise = "") -> forms.DecimalField:
     return forms.DecimalField(
         label=label, required=False, min_value=0, max_digits=12, decimal_places=6, help_text=help_text
     )
@@ -187,36 +225,46 @@ class ModelEntryForm(forms.Form):
     """What a workspace states about a model. Prices are USD per million tokens."""
 
     name = forms.CharField(
-        label="Model",
+        label=gettext_lazy("Model"),
         max_length=120,
-        help_text="With its provider, for example openai/gpt-6-sol or compatible/lab/llama3.",
+        help_text=gettext_lazy("With its provider, for example openai/gpt-6-sol or compatible/lab/llama3."),
     )
-    label = forms.CharField(label="Shown as", required=False, max_length=80)
-    is_enabled = forms.BooleanField(label="Offer this model", required=False, initial=True)
+    label = forms.CharField(label=gettext_lazy("Shown as"), required=False, max_length=80)
+    is_enabled = forms.BooleanField(label=gettext_lazy("Offer this model"), required=False, initial=True)
     context_window = forms.IntegerField(
-        label="Context window", required=False, min_value=1, help_text="Tokens; empty keeps the known value."
+        label=gettext_lazy("Context window"),
+        required=False,
+        min_value=1,
+        help_text=gettext_lazy("Tokens; empty keeps the known value."),
     )
     max_output_tokens = forms.IntegerField(
-        label="Maximum answer length", required=False, min_value=1, help_text="Tokens."
+        label=gettext_lazy("Maximum answer length"),
+        required=False,
+        min_value=1,
+        help_text=gettext_lazy("Tokens."),
     )
-    price_input = _price("Price of input", "USD per million tokens; empty keeps the known price.")
-    price_output = _price("Price of output")
-    price_cached_read = _price("Price of cached input", "Empty: same as input.")
-    price_cache_write = _price("Price of cache writes", "Empty: same as input.")
+    price_input = _price(
+        gettext_lazy("Price of input"), gettext_lazy("USD per million tokens; empty keeps the known price.")
+    )
+    price_output = _price(gettext_lazy("Price of output"))
+    price_cached_read = _price(gettext_lazy("Price of cached input"), gettext_lazy("Empty: same as input."))
+    price_cache_write = _price(gettext_lazy("Price of cache writes"), gettext_lazy("Empty: same as input."))
     tiers = forms.CharField(
-        label="Prices of long prompts",
+        label=gettext_lazy("Prices of long prompts"),
         required=False,
         max_length=1000,
         widget=forms.Textarea(attrs={"rows": 2}),
-        help_text="One per line: tokens above which it applies, input, output, and optionally cached input "
-        "and cache writes. For example: 200000 4 15",
+        help_text=gettext_lazy(
+            "One per line: tokens above which it applies, input, output, and optionally cached input "
+            "and cache writes. For example: 200000 4 15"
+        ),
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         for key, label in CAPABILITIES.items():
             self.fields[f"can_{key}"] = forms.ChoiceField(
-                label=label, required=False, choices=[("", "as known"), ("yes", "yes"), ("no", "no")]
+                label=label, required=False, choices=[("", _("as known")), ("yes", _("yes")), ("no", _("no"))]
             )
 
     def clean(self) -> dict[str, Any]:
@@ -230,7 +278,7 @@ class ModelEntryForm(forms.Form):
             return data
         for key in ("input", "output"):
             if base[key] is None and f"price_{key}" not in self.errors:
-                self.add_error(f"price_{key}", "Enter both input and output prices.")
+                self.add_error(f"price_{key}", _("Enter both input and output prices."))
         data["prices"] = [{**base, "above_tokens": 0}, *self._tiers(data.get("tiers") or "")]
         return data
 
@@ -244,7 +292,7 @@ class ModelEntryForm(forms.Form):
             except ValueError:
                 above, prices = 0, []
             if not 2 <= len(prices) <= 4:
-                self.add_error("tiers", f"Not understood: {line[:80]}")
+                self.add_error("tiers", _("Not understood: %(line)s") % {"line": line[:80]})
                 continue
             prices += [None] * (4 - len(prices))
             keys = ("input", "output", "cached_read", "cache_write")
@@ -288,13 +336,13 @@ class RetentionForm(forms.Form):
                 required=False,
                 min_value=0,
                 max_value=longest,
-                label=f"Days to keep: {kind.label}",
+                label=_("Days to keep: %(kind)s") % {"kind": kind.label},
                 initial=rule.own,
                 widget=forms.NumberInput(
                     attrs={
                         "inputmode": "numeric",
                         "autocomplete": "off",
-                        "placeholder": default or "Forever",
+                        "placeholder": default or _("Forever"),
                     }
                 ),
             )
@@ -308,9 +356,11 @@ class OutgoingHostsForm(forms.Form):
     hosts = forms.CharField(
         required=False,
         max_length=130_000,
-        label="Allowed hosts",
-        help_text="One per line: api.example.com, or *.example.com for all its subdomains. Empty: every "
-        "public host.",
+        label=gettext_lazy("Allowed hosts"),
+        help_text=gettext_lazy(
+            "One per line: api.example.com, or *.example.com for all its subdomains. Empty: every "
+            "public host."
+        ),
         widget=forms.Textarea(
             attrs={"rows": 8, "spellcheck": "false", "autocomplete": "off", "autocapitalize": "off"}
         ),

@@ -7,11 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from tenancy.actors import Actor
 from tenancy.models import Tenant
+
+if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,17 +74,17 @@ def _order(entry: tuple[int, Source]) -> int:
     return entry[0]
 
 
-_PLACES: tuple[tuple[str, str, str, str, str], ...] = (
-    ("New conversation", "conversations:home", "message-square", "conversation.write", "c"),
-    ("Assistants", "assistants:list", "bot", "assistant.read", ""),
-    ("Collections", "collections:list", "library", "collection.read", ""),
-    ("New collection", "collections:create", "plus", "collection.write", ""),
-    ("Tools", "tools:catalog", "wrench", "tool.run", ""),
-    ("Members", "web:settings-members", "users", "member.read", ""),
-    ("Models", "web:settings-models", "cpu", "credential.manage", ""),
-    ("API keys", "web:settings-keys", "key-round", "key.manage", ""),
-    ("Connected applications", "web:settings-connections", "plug", "app.connect", ""),
-    ("Audit log", "web:settings-audit", "scroll-text", "audit.read", ""),
+_PLACES: tuple[tuple[StrOrPromise, str, str, str, str], ...] = (
+    (gettext_lazy("New conversation"), "conversations:home", "message-square", "conversation.write", "c"),
+    (gettext_lazy("Assistants"), "assistants:list", "bot", "assistant.read", ""),
+    (gettext_lazy("Collections"), "collections:list", "library", "collection.read", ""),
+    (gettext_lazy("New collection"), "collections:create", "plus", "collection.write", ""),
+    (gettext_lazy("Tools"), "tools:catalog", "wrench", "tool.run", ""),
+    (gettext_lazy("Members"), "web:settings-members", "users", "member.read", ""),
+    (gettext_lazy("Models"), "web:settings-models", "cpu", "credential.manage", ""),
+    (gettext_lazy("API keys"), "web:settings-keys", "key-round", "key.manage", ""),
+    (gettext_lazy("Connected applications"), "web:settings-connections", "plug", "app.connect", ""),
+    (gettext_lazy("Audit log"), "web:settings-audit", "scroll-text", "audit.read", ""),
 )
 
 
@@ -87,10 +93,11 @@ def places(tenant: Tenant, actor: Actor, query: str) -> Group:
     """Return the pages and commands that this actor may use."""
     needle = query.casefold()
     items = [
-        Item(title, reverse(url, args=[tenant.slug]), icon, key=key)
+        Item(str(title), reverse(url, args=[tenant.slug]), icon, key=key)
         for title, url, icon, action, key in _PLACES
-        if needle in title.casefold() and actor.can(action)
+        if needle in str(title).casefold() and actor.can(action)
     ]
-    if needle in "your account":
-        items.append(Item("Your account", reverse("web:profile"), "user"))
-    return Group("Go to", items)
+    own = _("Your account")
+    if needle in own.casefold():
+        items.append(Item(own, reverse("web:profile"), "user"))
+    return Group(_("Go to"), items)

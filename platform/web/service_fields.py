@@ -6,23 +6,31 @@ from collections.abc import Sequence
 from typing import Final
 
 from django import forms
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from batches.delivery import Delivery
 from toolloop.service import CACHE_TTLS, TIERS
 
 LABELS: Final = {
-    "service_tier": "Service tier",
-    "cache_ttl": "Keep the prompt for",
-    "background": "Answer in the background",
+    "service_tier": gettext_lazy("Service tier"),
+    "cache_ttl": gettext_lazy("Keep the prompt for"),
+    "background": gettext_lazy("Answer in the background"),
 }
 """What people call the settings."""
 HELP: Final = {
-    "service_tier": "Flex costs about half, takes longer and is sometimes refused. Priority is faster and costs more. Only for models that have it.",
-    "cache_ttl": "How long the provider caches the shared start of requests. Longer costs more. Only for "
-    "models that have it.",
-    "background": "Long answers survive a lost connection. OpenAI stores questions and answers for a while. Only for OpenAI models.",
+    "service_tier": gettext_lazy(
+        "Flex costs about half, takes longer and is sometimes refused. Priority is faster and costs more. Only for models that have it."
+    ),
+    "cache_ttl": gettext_lazy(
+        "How long the provider caches the shared start of requests. Longer costs more. Only for "
+        "models that have it."
+    ),
+    "background": gettext_lazy(
+        "Long answers survive a lost connection. OpenAI stores questions and answers for a while. Only for OpenAI models."
+    ),
 }
-_LEFT: Final = "The provider's default"
+_LEFT: Final = gettext_lazy("The provider's default")
 
 
 def tier() -> forms.ChoiceField:
@@ -45,11 +53,13 @@ def delivery() -> forms.ChoiceField:
     """Return the field of when models answer, and for how much; see ``batches.delivery``."""
     return forms.ChoiceField(
         required=False,
-        label="When and for how much",
+        label=_("When and for how much"),
         choices=Delivery.choices,
         initial=Delivery.NOW.value,
-        help_text="Half price: requests go to the provider in batches, which may take up to a day each. An "
-        "answer that calls tools takes one batch per turn. Not every model supports it.",
+        help_text=_(
+            "Half price: requests go to the provider in batches, which may take up to a day each. An "
+            "answer that calls tools takes one batch per turn. Not every model supports it."
+        ),
     )
 
 

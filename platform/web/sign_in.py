@@ -7,6 +7,7 @@ from typing import Any
 from allauth.account.forms import LoginForm as Base
 from allauth.account.stages import EmailVerificationStage
 from allauth.mfa.base import forms as codes
+from django.utils.translation import gettext as _
 
 from web.accounts import is_unconfirmed
 from web.attempts import attempt_undo, code_attempt_take
@@ -17,7 +18,7 @@ class LoginForm(Base):  # type: ignore[misc]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["remember"].label = "Remember me"
+        self.fields["remember"].label = _("Remember me")
 
 
 class ConfirmStage(EmailVerificationStage):  # type: ignore[misc]

@@ -8,6 +8,7 @@ from allauth.account.forms import SignupForm as Base
 from allauth.core import context
 from django import forms
 from django.conf import settings
+from django.utils.translation import gettext as _
 
 from tenancy.models import User
 from web.accounts import session_invite
@@ -31,5 +32,5 @@ class SignupForm(Base):  # type: ignore[misc]
     def clean_email(self) -> str:
         email: str = super().clean_email()
         if settings.SIGNUP != "open" and (self.invite is None or email.lower() != self.invite.email.lower()):
-            raise forms.ValidationError("Use the address the invitation was sent to.")
+            raise forms.ValidationError(_("Use the address the invitation was sent to."))
         return email

@@ -14,6 +14,8 @@ from django.http.response import HttpResponseBase
 from django.middleware.csrf import get_token
 from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
@@ -36,7 +38,11 @@ from web.decision_form import decision_read
 from web.requests import TenantRequest, allowed
 from web.views.members import posted_id
 
-BOXES = {"to_decide": "To decide", "waiting": "Waiting for others", "decided": "Decided"}
+BOXES = {
+    "to_decide": gettext_lazy("To decide"),
+    "waiting": gettext_lazy("Waiting for others"),
+    "decided": gettext_lazy("Decided"),
+}
 PER_PAGE = 25
 MAX_BULK = 100
 
@@ -184,7 +190,10 @@ def decide(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
     except Conflict as error:
         messages.error(request, error.message)
         return redirect("tools:approval", tenant_slug, pk)
-    messages.success(request, f"{done.name} is {done.get_status_display().lower()}.")
+    messages.success(
+        request,
+        _("%(tool)s is %(status)s.") % {"tool": done.name, "status": done.get_status_display().lower()},
+    )
     return redirect("tools:approvals", tenant_slug)
 
 
@@ -204,7 +213,10 @@ def hand_over(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse
     except (Conflict, Invalid) as error:
         messages.error(request, error.message)
     else:
-        messages.success(request, f"{done.assigned_to} can now decide about {done.name}.")
+        messages.success(
+            request,
+            _("%(person)s can now decide about %(tool)s.") % {"person": done.assigned_to, "tool": done.name},
+        )
     return redirect("tools:approval", tenant_slug, pk)
 
 
@@ -216,7 +228,7 @@ def approve_many(request: TenantRequest, tenant_slug: str) -> HttpResponse:
         int(v) for v in request.POST.getlist("approval") if v.isascii() and v.isdecimal() and len(v) < 19
     ]
     if not 0 < len(chosen) <= MAX_BULK:
-        messages.error(request, f"Choose 1 to {MAX_BULK} calls.")
+        messages.error(request, _("Choose 1 to %(most)s calls.") % {"most": MAX_BULK})
         return redirect("tools:approvals", tenant_slug)
     approved, problems = 0, []
     for pk in dict.fromkeys(chosen):
@@ -233,7 +245,8 @@ def approve_many(request: TenantRequest, tenant_slug: str) -> HttpResponse:
         except DomainError as error:
             problems.append(error.message)
     if approved:
-        messages.success(request, f"{approved} call{'' if approved == 1 else 's'} approved.")
+        told = ngettext("%(count)s call approved.", "%(count)s calls approved.", approved)
+        messages.success(request, told % {"count": approved})
     for problem in dict.fromkeys(problems):
         messages.error(request, problem)
     return redirect("tools:approvals", tenant_slug)

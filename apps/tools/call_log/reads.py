@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from django.utils.translation import gettext_lazy
+
 from apps.collections.display.selectors import versions_readable
 from apps.collections.models import Document
 from basics.errors import Invalid
@@ -13,7 +15,7 @@ from runs.models import ChunkRead
 from tenancy.actors import Actor
 
 FILTERS = ("document", "chunk", "who", "run")
-HIDDEN = "a document you can't read"
+HIDDEN = gettext_lazy("a document you can't read")
 _BIGINT = 2**63 - 1
 
 

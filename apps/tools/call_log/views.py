@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import render
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
@@ -35,8 +37,33 @@ from tenancy.selectors import member_list
 from toolloop.json_cut import text_cut
 from web.requests import TenantRequest, allowed, may_lag
 
+if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
+
 PAGE_SIZE = 50
 CHAT = "conversation"
+STATUS_WORDS = {
+    ToolCallStatus.RUNNING.value: gettext_lazy("running"),
+    ToolCallStatus.WAITING.value: gettext_lazy("waiting"),
+    ToolCallStatus.SUCCEEDED.value: gettext_lazy("succeeded"),
+    ToolCallStatus.FAILED.value: gettext_lazy("failed"),
+    ToolCallStatus.DENIED.value: gettext_lazy("denied"),
+    ToolCallStatus.UNKNOWN.value: gettext_lazy("unknown"),
+    ToolCallStatus.STOPPED.value: gettext_lazy("stopped"),
+}
+DECISION_WORDS = {
+    CallDecision.ALLOW.value: gettext_lazy("allow"),
+    CallDecision.ASK.value: gettext_lazy("ask"),
+    CallDecision.DENY.value: gettext_lazy("deny"),
+}
+PATH_WORDS: dict[str, StrOrPromise] = {
+    CallPath.CHAT.value: gettext_lazy("chat"),
+    CallPath.JOB.value: gettext_lazy("job"),
+    CallPath.CODE.value: gettext_lazy("code"),
+    CallPath.REST.value: "rest",
+    CallPath.MCP.value: "mcp",
+}
+"""How the page's filters and rows call what a call went through, in one word each."""
 
 
 @never_cache
@@ -69,9 +96,9 @@ def calls(request: TenantRequest, tenant_slug: str) -> HttpResponse:
         "is_everybody": everybody,
         "tools": tool_names_recent(actor=request.actor),
         "people": _people(request.actor) if everybody else [],
-        "statuses": ToolCallStatus.choices,
-        "decisions": CallDecision.choices,
-        "paths": CallPath.choices,
+        "statuses": list(STATUS_WORDS.items()),
+        "decisions": list(DECISION_WORDS.items()),
+        "paths": list(PATH_WORDS.items()),
     }
     return render(request, "tools/calls.html", context)
 
@@ -109,7 +136,9 @@ def calls_file(request: TenantRequest, tenant_slug: str) -> HttpResponseBase:
     """Download the calls that the filters leave."""
     form = request.GET.get("form", "csv")
     if form not in FORMS:
-        raise Invalid("invalid", f"Choose one of {', '.join(FORMS)}.", data={"field": "form"})
+        raise Invalid(
+            "invalid", _("Choose one of %(forms)s.") % {"forms": ", ".join(FORMS)}, data={"field": "form"}
+        )
     choice = call_choice(request.GET)
     return calls_export(tenant=request.tenant, actor=request.actor, choice=choice, form=form)
 
@@ -154,7 +183,10 @@ def conversation_of(actor: Actor, run: Run) -> int | None:
 def _named(actor: Actor, rows: list[ToolCall]) -> list[dict[str, Any]]:
     calls_withhold(actor, rows)
     names = people_named(row.user_id for row in rows)
-    return [{"row": row, "who": names.get(row.user_id or 0, "")} for row in rows]
+    return [
+        {"row": row, "who": names.get(row.user_id or 0, ""), "path": PATH_WORDS.get(row.path, row.path)}
+        for row in rows
+    ]
 
 
 def _people(actor: Actor) -> list[tuple[int, str]]:
@@ -173,7 +205,7 @@ def _rule(actor: Actor, row: ToolCall) -> str:
     found = ToolGrant.objects.visible_to(actor).select_related("toolkit", "collection")
     grant = found.filter(pk=row.rule_id).first()
     if grant is None:
-        return "The rule has been deleted since."
+        return _("The rule has been deleted since.")
     subject = int(grant.subject) if grant.subject.isdecimal() else None
     people = {str(pk): name for pk, name in people_named([subject]).items()}
     return grant_sentence(grant, replace(Names(), members=people))

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from apps.tools.connectors.mcp_sessions import sessions_close
 from apps.tools.limits.counting import LIMITED, CallsLimited
@@ -106,14 +107,16 @@ def calls_execute(
     """
     actor.require("tool.run")
     if actor.user_id is None:
-        raise Denied("actor_needed", "This key isn't tied to a person. Create one that acts for a person.")
+        raise Denied("actor_needed", _("This key isn't tied to a person. Create one that acts for a person."))
     if not 0 < len(calls) <= MAX_CALLS or len({c.id for c in calls}) != len(calls):
         raise Invalid(
             "invalid", f"Send 1 to {MAX_CALLS} calls whose ids differ.", data={"field": "tool_calls"}
         )
     if sum(len(c.raw) for c in calls) > MAX_ARGUMENTS:
         raise Invalid(
-            "invalid", f"Arguments have at most {MAX_ARGUMENTS:,} characters.", data={"field": "tool_calls"}
+            "invalid",
+            _("Arguments have at most %(most)s characters.") % {"most": f"{MAX_ARGUMENTS:,}"},
+            data={"field": "tool_calls"},
         )
     guard = offer_guard(actor=actor, collections=collections)
     # A client of MCP lists the tools by itself: one that it may not call is not there for it.

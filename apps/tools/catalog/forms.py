@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from apps.tools.catalog.services import MAX_TIMEOUT_S
 from apps.tools.models import ToolEntry, Toolkit
@@ -13,23 +15,34 @@ from apps.tools.models import ToolEntry, Toolkit
 class EntryForm(forms.Form):
     """What a workspace states about a tool. Empty fields leave what the tool says of itself."""
 
-    title = forms.CharField(required=False, max_length=120)
+    title = forms.CharField(label=gettext_lazy("Title"), required=False, max_length=120)
     description = forms.CharField(
+        label=gettext_lazy("Description"),
         required=False,
         max_length=8_000,
         widget=forms.Textarea(attrs={"rows": 4}),
-        help_text="What models read instead of the tool's own description.",
+        help_text=gettext_lazy("What models read instead of the tool's own description."),
     )
-    category = forms.CharField(required=False, max_length=60)
-    tags = forms.CharField(required=False, help_text="Comma-separated.")
+    category = forms.CharField(label=gettext_lazy("Category"), required=False, max_length=60)
+    tags = forms.CharField(
+        label=gettext_lazy("Tags"), required=False, help_text=gettext_lazy("Comma-separated.")
+    )
     cost_hint = forms.CharField(
-        label="What a call costs", required=False, max_length=60, help_text="Shown to people, in words."
+        label=gettext_lazy("What a call costs"),
+        required=False,
+        max_length=60,
+        help_text=gettext_lazy("Shown to people, in words."),
     )
     timeout_s = forms.FloatField(
-        label="Time limit",
+        label=gettext_lazy("Time limit"),
         required=False,
-        help_text=f"Maximum seconds per call, at most {MAX_TIMEOUT_S:g}; empty keeps the tool's own.",
     )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["timeout_s"].help_text = _(
+            "Maximum seconds per call, at most %(most)s; empty keeps the tool's own."
+        ) % {"most": f"{MAX_TIMEOUT_S:g}"}
 
     def changes(self) -> dict[str, Any]:
         """Return what ``entry_set`` takes."""
@@ -46,9 +59,15 @@ class EntryForm(forms.Form):
 class ToolkitForm(forms.Form):
     """A named set of tools."""
 
-    name = forms.CharField(max_length=80, widget=forms.TextInput(attrs={"autocomplete": "off"}))
-    description = forms.CharField(required=False, max_length=2_000)
-    tools = forms.CharField(widget=forms.Textarea(attrs={"rows": 5}), help_text="Tool names, one per line.")
+    name = forms.CharField(
+        label=gettext_lazy("Name"), max_length=80, widget=forms.TextInput(attrs={"autocomplete": "off"})
+    )
+    description = forms.CharField(label=gettext_lazy("Description"), required=False, max_length=2_000)
+    tools = forms.CharField(
+        label=gettext_lazy("Tools"),
+        widget=forms.Textarea(attrs={"rows": 5}),
+        help_text=gettext_lazy("Tool names, one per line."),
+    )
 
     def values(self) -> dict[str, Any]:
         """Return what ``toolkit_set`` takes."""

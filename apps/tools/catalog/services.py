@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from apps.tools.models import ToolEntry
 from apps.tools.toolset.vectors import vectors_refresh
@@ -41,20 +42,22 @@ def entry_set(*, tenant: Tenant, actor: Actor, name: str, **changes: Any) -> Too
     if unknown:
         raise TypeError(f"entry_set() takes no {unknown[0]!r}")
     if not 1 <= len(name) <= 64:
-        raise _invalid("name", "A tool's name has 1 to 64 characters.")
+        raise _invalid("name", _("A tool's name has 1 to 64 characters."))
     for field, limit in _TEXTS.items():
         if len(changes.get(field, "")) > limit:
-            raise _invalid(field, f"Use at most {limit:,} characters.")
+            raise _invalid(field, _("Use at most %(most)s characters.") % {"most": f"{limit:,}"})
     timeout = changes.get("timeout_s")
     if timeout is not None and not 0 < timeout <= MAX_TIMEOUT_S:
-        raise _invalid("timeout_s", f"Enter more than 0 and at most {MAX_TIMEOUT_S:g} seconds.")
+        raise _invalid(
+            "timeout_s", _("Enter more than 0 and at most %(most)s seconds.") % {"most": f"{MAX_TIMEOUT_S:g}"}
+        )
     tags = changes.get("tags", [])
     if (
         not isinstance(tags, list)
         or len(tags) > 20
         or any(not isinstance(t, str) or len(t) > 40 for t in tags)
     ):
-        raise _invalid("tags", "Tags must be a list of at most 20 texts of at most 40 characters.")
+        raise _invalid("tags", _("Tags must be a list of at most 20 texts of at most 40 characters."))
     with tenant_scope(tenant.pk):
         rows = ToolEntry.objects.select_for_update(of=("self",))
         found = rows.filter(tenant=tenant, name=name).first()

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 
 from django.db.models import Count, Q
 from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from apps.tools.catalog.selectors import Listed, catalog_read
 from apps.tools.toolset.vectors import tools_likeness
@@ -41,8 +43,12 @@ class Suggestion:
     def why(self) -> str:
         """Return in words how its calls have gone."""
         if not self.calls:
-            return f"not called in the last {DAYS} days"
-        return f"{self.succeeded} of {self.calls} calls in the last {DAYS} days succeeded"
+            return _("not called in the last %(days)s days") % {"days": DAYS}
+        return ngettext(
+            "%(succeeded)s of %(count)s calls in the last %(days)s days succeeded",
+            "%(succeeded)s of %(count)s calls in the last %(days)s days succeeded",
+            self.calls,
+        ) % {"succeeded": self.succeeded, "count": self.calls, "days": DAYS}
 
 
 def tools_suggest(

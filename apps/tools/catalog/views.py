@@ -10,6 +10,7 @@ from django.contrib import messages
 from django.core.paginator import Paginator
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from apps.tools.catalog.forms import EntryForm
@@ -76,7 +77,8 @@ def switch(request: TenantRequest, tenant_slug: str, name: str) -> HttpResponse:
     if request.htmx:
         listed = catalog_get(actor=request.actor, name=name)
         return render(request, "tools/_tool_row.html", {"t": listed})
-    messages.success(request, f"{listed.title} is now {'on' if is_enabled else 'off'}.")
+    told = _("%(tool)s is now on.") if is_enabled else _("%(tool)s is now off.")
+    messages.success(request, told % {"tool": listed.title})
     return redirect("tools:tool", tenant_slug, name)
 
 
@@ -92,7 +94,7 @@ def edit(request: TenantRequest, tenant_slug: str, name: str) -> HttpResponse:
         except Invalid as error:
             add_refusal(form, error)
         else:
-            messages.success(request, "Saved.")
+            messages.success(request, _("Saved."))
             return redirect("tools:tool", tenant_slug, name)
     context = {"tab": "catalog", "listed": listed, "form": form}
     status = 422 if request.method == "POST" else 200

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.conf import settings
+from django.utils.translation import gettext as _
 
 from apps.tools.connectors.base import IN_DB, FoundTool, SourceError, SourceKind
 from apps.tools.connectors.http import Redactor
@@ -51,11 +52,13 @@ def source_check(source: ToolSource) -> None:
     unknown = sorted(set(given) - _SETTINGS)
     if unknown:
         raise _invalid(
-            "settings", f"“{unknown[0][:64]}” is unknown here; known are command, trust_hints and read_only."
+            "settings",
+            _("“%(name)s” is unknown here; known are command, trust_hints and read_only.")
+            % {"name": unknown[0][:64]},
         )
     command = given.get("command", "")
     if not isinstance(command, str) or not isinstance(given.get("trust_hints", False), bool):
-        raise _invalid("settings", "command must be a name, and trust_hints true or false.")
+        raise _invalid("settings", _("command must be a name, and trust_hints true or false."))
     read_only = given.get("read_only", [])
     if (
         not isinstance(read_only, list)
@@ -63,14 +66,16 @@ def source_check(source: ToolSource) -> None:
         or not all(isinstance(n, str) for n in read_only)
     ):
         raise _invalid(
-            "settings", f"read_only must be a list of at most {MAX_STATED} of the server's tool names."
+            "settings",
+            _("read_only must be a list of at most %(most)s of the server's tool names.")
+            % {"most": MAX_STATED},
         )
     for field in ("document_url", "document"):
         if getattr(source, field):
-            raise _invalid(field, "An MCP server has no document. Leave this empty.")
+            raise _invalid(field, _("An MCP server has no document. Leave this empty."))
     if bool(source.url) == bool(command):
         raise _invalid(
-            "url", "Give either the address of the MCP server or the command that starts it, not both."
+            "url", _("Give either the address of the MCP server or the command that starts it, not both.")
         )
     if command and command not in settings.MCP_COMMANDS:
         raise _invalid("settings", command_refused(command))
@@ -80,7 +85,7 @@ def source_check(source: ToolSource) -> None:
         except AddressRefused as error:
             raise _invalid("url", error.message) from error
         if url.fragment:
-            raise _invalid("url", "The address of an MCP server can't contain a #.")
+            raise _invalid("url", _("The address of an MCP server can't contain a #."))
 
 
 def source_read(source: ToolSource) -> Sequence[FoundTool]:

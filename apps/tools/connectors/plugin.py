@@ -22,6 +22,7 @@ from typing import Any
 
 import structlog
 from django.conf import settings
+from django.utils.translation import gettext as _
 
 from apps.tools.connectors.base import FoundTool, SourceError, SourceKind
 from apps.tools.connectors.version_tool import tool_refusing, version_tool
@@ -159,10 +160,10 @@ def source_check(source: ToolSource) -> None:
     unknown = sorted(set(source.settings) - {"plugin"})
     name = source.settings.get("plugin")
     if unknown or not isinstance(name, str):
-        raise _invalid("settings", 'Give only {"plugin": "its name"}.')
+        raise _invalid("settings", _('Give only {"plugin": "its name"}.'))
     for field in ("url", "document_url", "document", "allowed_hosts"):
         if getattr(source, field):
-            raise _invalid(field, "A plug-in is code on this server. Leave this empty.")
+            raise _invalid(field, _("A plug-in is code on this server. Leave this empty."))
     known = plugins_available()
     if name not in known:
         raise _invalid(

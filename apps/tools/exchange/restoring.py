@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from apps.tools.catalog.services import entry_set, entry_state
 from apps.tools.exchange.history import ObjectChange, change_get, successor
@@ -36,9 +37,9 @@ def state_restore(*, tenant: Tenant, actor: Actor, event: int) -> ObjectChange:
     with tenant_scope(tenant.pk):
         change = change_get(actor=actor, event=event)
         if change.state is None:
-            raise Conflict("state_not_kept", "The audit log has no stored state for this change.")
+            raise Conflict("state_not_kept", _("The audit log has no stored state for this change."))
         if state_now(actor=actor, change=change) == change.state:
-            raise Conflict("state_present", "This is the current state, so there is nothing to restore.")
+            raise Conflict("state_present", _("This is the current state, so there is nothing to restore."))
         _RESTORE[change.kind](tenant, actor, change, dict(change.state))
         audit_record(
             tenant=tenant,
@@ -89,7 +90,7 @@ def _source(tenant: Tenant, actor: Actor, change: ObjectChange, state: dict[str,
         source_create(tenant=tenant, actor=actor, **state)
         return
     if row.kind != state["kind"]:
-        raise Conflict("source_other_kind", "Another kind of source now has this name. Remove it first.")
+        raise Conflict("source_other_kind", _("Another kind of source now has this name. Remove it first."))
     stated = {field: value for field, value in state.items() if field not in ("kind", "name")}
     source_update(tenant=tenant, actor=actor, pk=row.pk, **stated)
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from django.db.models import Prefetch, Q
 from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from apps.tools.limits.counting import groups_of, period_ends, period_start
 from apps.tools.models import ToolLimit, ToolLimitUse
@@ -14,7 +16,11 @@ from basics.errors import Missing
 from tenancy.actors import Actor
 from tenancy.models import ApiKey, RateBucket, RateLimit, User
 
-_EACH = {"tenant": "The whole workspace", "member": "Each member", "key": "Each API key"}
+_EACH = {
+    "tenant": gettext_lazy("The whole workspace"),
+    "member": gettext_lazy("Each member"),
+    "key": gettext_lazy("Each API key"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,12 +123,16 @@ def _call(row: ToolLimit, names: dict[str, str], now: datetime.datetime) -> Limi
     begun = period_start(row.period, now)
     top = next((use for use in row.uses.all() if use.starts_at >= begun), None)
     is_each = row.kind != "tenant" and row.user is None and row.api_key is None
-    what = {"all": "all tools", "group": f"tools of “{row.target}”", "tool": row.target}
+    what = {
+        "all": _("calls of all tools"),
+        "group": _("calls of tools of “%(group)s”") % {"group": row.target},
+        "tool": _("calls of %(tool)s") % {"tool": row.target},
+    }
     return LimitShown(
         "calls",
         row.pk,
         _whose(row),
-        f"calls of {what[row.target_kind]}",
+        what[row.target_kind],
         row.get_period_display(),
         row.calls,
         0 if top is None else top.used,
@@ -148,7 +158,7 @@ def _rate(
         "requests",
         row.pk,
         _whose(row),
-        f"REST requests at once, refilled with {row.per_minute:,} a minute",
+        _("REST requests at once, refilled with %(rate)s a minute") % {"rate": f"{row.per_minute:,}"},
         "",
         row.burst,
         round(used.get(top, 0)),
@@ -158,8 +168,8 @@ def _rate(
 
 def _whose(row: ToolLimit | RateLimit) -> str:
     if row.api_key is not None:
-        return f"The key “{row.api_key.name}”"
-    return str(row.user) if row.user is not None else _EACH[row.kind]
+        return _("The key “%(name)s”") % {"name": row.api_key.name}
+    return str(row.user) if row.user is not None else str(_EACH[row.kind])
 
 
 def _names(actor: Actor, subjects: set[str]) -> dict[str, str]:
@@ -170,6 +180,6 @@ def _names(actor: Actor, subjects: set[str]) -> dict[str, str]:
     person = {user.pk: str(user) for user in members} if people else {}
     rows = ApiKey.objects.visible_to(actor).filter(pk__in=set(keys.values()))
     named = dict(rows.values_list("pk", "name")) if keys else {}
-    return {s: person.get(pk, "a former member") for s, pk in people.items()} | {
-        s: f"the key “{named.get(pk, pk)}”" for s, pk in keys.items()
+    return {s: person.get(pk, _("a former member")) for s, pk in people.items()} | {
+        s: _("the key “%(name)s”") % {"name": named.get(pk, pk)} for s, pk in keys.items()
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from apps.tools.models import ToolLimit
 from basics.errors import Invalid, Missing
@@ -50,16 +51,16 @@ def tool_limit_set(
         ("target_kind", target_kind, ToolLimit.Target.values),
     ):
         if value not in kinds:
-            raise _invalid(field, f"Use one of {', '.join(kinds)}.")
+            raise _invalid(field, _("Use one of %(known)s.") % {"known": ", ".join(kinds)})
     if not 1 <= calls <= MAX_CALLS:
-        raise _invalid("calls", f"Give 1 to {MAX_CALLS:,} calls.")
+        raise _invalid("calls", _("Give 1 to %(most)s calls.") % {"most": f"{MAX_CALLS:,}"})
     target = target.strip()
     if (target_kind == ToolLimit.Target.ALL) != (not target) or len(target) > 120:
-        raise _invalid("target", "Name the tool or group; all tools need no name.")
+        raise _invalid("target", _("Name the tool or group; all tools need no name."))
     if (user is not None and kind != "member") or (api_key is not None and kind != "key"):
         raise _invalid(
             "kind",
-            "Name a member for a member limit or a key for a key limit; a workspace limit needs neither.",
+            _("Name a member for a member limit or a key for a key limit; a workspace limit needs neither."),
         )
     with tenant_scope(tenant.pk):
         if user is not None and not Membership.objects.filter(tenant=tenant, user_id=user).exists():
@@ -78,8 +79,13 @@ def tool_limit_set(
         known = ToolLimit.objects.filter(**{k: v for k, v in about.items() if v is not None})
         known = known.filter(**{f"{k}__isnull": True for k, v in about.items() if v is None})
         if not known.exists() and ToolLimit.objects.filter(tenant=tenant).count() >= MAX_LIMITS:
-            raise _invalid("calls", f"This workspace already has {MAX_LIMITS} limits. Remove one first.")
-        row, _ = known.update_or_create(defaults={"calls": calls}, create_defaults=about | {"calls": calls})
+            raise _invalid(
+                "calls",
+                _("This workspace already has %(most)s limits. Remove one first.") % {"most": MAX_LIMITS},
+            )
+        row, _created = known.update_or_create(
+            defaults={"calls": calls}, create_defaults=about | {"calls": calls}
+        )
         audit_record(tenant=tenant, actor=actor, action="tool_limit.set", object=row, data=_facts(row))
     return row
 

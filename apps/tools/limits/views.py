@@ -8,6 +8,8 @@ from django import forms
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
@@ -22,29 +24,34 @@ from web.requests import TenantRequest, allowed
 from web.views.members import posted_id
 
 _WHAT = [
-    ("all", "Calls of all tools together"),
-    ("group", "Calls of a group of tools"),
-    ("tool", "Calls of one tool"),
+    ("all", gettext_lazy("Calls of all tools together")),
+    ("group", gettext_lazy("Calls of a group of tools")),
+    ("tool", gettext_lazy("Calls of one tool")),
 ]
-_REQUESTS = ("requests", "REST requests")
+_REQUESTS = ("requests", gettext_lazy("REST requests"))
 
 
 class LimitForm(forms.Form):
     """A new limit, or another number for one that is there."""
 
-    what = forms.ChoiceField(label="What is counted")
+    what = forms.ChoiceField(label=gettext_lazy("What is counted"))
     target = forms.CharField(
-        label="Tool or group",
+        label=gettext_lazy("Tool or group"),
         required=False,
         max_length=120,
-        help_text="Its name, for one tool or a group; a group counts those below it too.",
+        help_text=gettext_lazy("Its name, for one tool or a group; a group counts those below it too."),
     )
-    whose = forms.ChoiceField(label="Whose")
-    most = forms.IntegerField(label="At most", min_value=1, max_value=1_000_000_000)
+    whose = forms.ChoiceField(label=gettext_lazy("Whose"))
+    most = forms.IntegerField(label=gettext_lazy("At most"), min_value=1, max_value=1_000_000_000)
     period = forms.ChoiceField(
-        choices=[("minute", "a minute"), ("day", "a day"), ("month", "a month")],
+        label=gettext_lazy("Period"),
+        choices=[
+            ("minute", gettext_lazy("a minute")),
+            ("day", gettext_lazy("a day")),
+            ("month", gettext_lazy("a month")),
+        ],
         initial="day",
-        help_text="In UTC. REST requests are always counted per minute.",
+        help_text=gettext_lazy("In UTC. REST requests are always counted per minute."),
     )
 
     def __init__(self, *args: Any, actor: Actor, **kwargs: Any) -> None:
@@ -53,11 +60,11 @@ class LimitForm(forms.Form):
         what.choices = [*_WHAT, _REQUESTS] if actor.can("tenant.manage") else _WHAT
         whose: Any = self.fields["whose"]
         whose.choices = [
-            ("tenant", "Whole workspace"),
-            ("member", "each member"),
-            ("key", "each API key"),
+            ("tenant", _("Whole workspace")),
+            ("member", _("each member")),
+            ("key", _("each API key")),
             *((f"member:{m.user_id}", str(m.user)) for m in member_list(actor=actor)),
-            *((f"key:{k.pk}", f"the key “{k.name}”") for k in api_key_list(actor=actor)),
+            *((f"key:{k.pk}", _("the key “%(name)s”") % {"name": k.name}) for k in api_key_list(actor=actor)),
         ]
 
 
@@ -73,7 +80,7 @@ def limits(request: TenantRequest, tenant_slug: str) -> HttpResponse:
     if action == "remove":
         remove = rate_limit_remove if request.POST.get("source") == "requests" else tool_limit_remove
         remove(**who, pk=posted_id(request, "limit"))
-        messages.success(request, "Limit removed.")
+        messages.success(request, _("Limit removed."))
     elif action == "set":
         form = LimitForm(request.POST, actor=request.actor)
         if not form.is_valid():
@@ -83,9 +90,9 @@ def limits(request: TenantRequest, tenant_slug: str) -> HttpResponse:
         except Invalid as error:
             _refuse(form, error)
             return _page(request, form, status=422)
-        messages.success(request, "Limit saved.")
+        messages.success(request, _("Limit saved."))
     else:
-        raise Invalid("invalid", "Unknown action.")
+        raise Invalid("invalid", _("Unknown action."))
     return redirect("tools:settings-limits", request.tenant.slug)
 
 

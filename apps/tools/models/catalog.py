@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.conf import settings
 from django.db import models
 from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy
 
 from tenancy.fields import TenantForeignKey
 from tenancy.models import TenantModel
@@ -17,14 +18,14 @@ class ToolSource(TenantModel):
     """
 
     class Kind(models.TextChoices):
-        OPENAPI = "openapi", "OpenAPI document"
-        MCP = "mcp", "MCP server"
-        PLUGIN = "plugin", "plug-in on this server"
+        OPENAPI = "openapi", gettext_lazy("OpenAPI document")
+        MCP = "mcp", gettext_lazy("MCP server")
+        PLUGIN = "plugin", gettext_lazy("plug-in on this server")
 
     class Status(models.TextChoices):
-        NEW = "new", "not read yet"
-        READY = "ready"
-        FAILED = "failed"
+        NEW = "new", gettext_lazy("not read yet")
+        READY = "ready", gettext_lazy("Ready")
+        FAILED = "failed", gettext_lazy("Failed")
 
     kind = models.CharField(max_length=10, choices=Kind.choices)
     name = models.SlugField(max_length=24, help_text="In lower case; also the group of its tools.")
@@ -70,10 +71,10 @@ class ToolVersion(TenantModel):
     """
 
     class State(models.TextChoices):
-        WAITING = "waiting", "waiting to be accepted"
-        CURRENT = "current"
-        RETIRED = "retired"
-        REJECTED = "rejected"
+        WAITING = "waiting", gettext_lazy("waiting to be accepted")
+        CURRENT = "current", gettext_lazy("Current")
+        RETIRED = "retired", gettext_lazy("Retired")
+        REJECTED = "rejected", gettext_lazy("Rejected")
 
     source = TenantForeignKey(ToolSource, related_name="versions", db_index=False)
     tool_name = models.CharField(max_length=64, help_text="Name that models use.")
@@ -120,10 +121,10 @@ class ToolCredential(TenantModel):
     """
 
     class Placement(models.TextChoices):
-        BEARER = "bearer", "bearer token"
-        BASIC = "basic", "user name and password"
-        HEADER = "header"
-        QUERY = "query", "query parameter"
+        BEARER = "bearer", gettext_lazy("bearer token")
+        BASIC = "basic", gettext_lazy("user name and password")
+        HEADER = "header", gettext_lazy("Header")
+        QUERY = "query", gettext_lazy("query parameter")
 
     source = TenantForeignKey(ToolSource, related_name="credentials", db_index=False)
     placement = models.CharField(max_length=10, choices=Placement.choices)
@@ -157,8 +158,8 @@ class ContractTest(TenantModel):
     """A sample call of a tool and what its result must look like; run before a version is accepted, and by hand."""
 
     class Outcome(models.TextChoices):
-        PASSED = "passed"
-        FAILED = "failed"
+        PASSED = "passed", gettext_lazy("Passed")
+        FAILED = "failed", gettext_lazy("Failed")
 
     source = TenantForeignKey(ToolSource, related_name="contract_tests")
     tool_name = models.CharField(max_length=64)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.conf import settings
 from django.db import models
 from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy
 
 from tenancy.fields import TenantForeignKey
 from tenancy.models import ApiKey, TenantModel
@@ -28,9 +29,9 @@ class ToolLimit(TenantModel):
         TOOL = "tool", "one tool"
 
     class Period(models.TextChoices):
-        MINUTE = "minute", "a minute"
-        DAY = "day", "a day"
-        MONTH = "month", "a month"
+        MINUTE = "minute", gettext_lazy("a minute")
+        DAY = "day", gettext_lazy("a day")
+        MONTH = "month", gettext_lazy("a month")
 
     kind = models.CharField(max_length=10, choices=Kind.choices)
     user = models.ForeignKey(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from apps.tools.models import ToolGrant
 from apps.tools.permissions.matrix import cell_grants
@@ -38,7 +39,7 @@ def cell_set(
     cell = {"target_kind": target_kind, "target": target, "subject_kind": subject_kind, "subject": subject}
     for field, value in cell.items():
         if "\x00" in value:
-            text = "Use plain text."
+            text = _("Use plain text.")
             raise Invalid("grant_invalid", text, data={"fields": {field: [text]}})
     with tenant_scope(tenant.pk):
         rows = ToolGrant.objects.select_for_update(of=("self",)).filter(tenant=tenant, **cell)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.http import QueryDict
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from apps.tools.models import ToolGrant, Toolkit
 from apps.tools.permissions.services import MAX_APPROVAL_HOURS
@@ -16,20 +18,23 @@ from basics.errors import DomainError
 from runs.deciders import role_label
 from tenancy.models import Role
 
+if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
+
 # Kinds of conditions in the order of the builder: what a person reads, and what the value is.
-KINDS: Mapping[str, tuple[str, str]] = {
-    "path_under": ("is a path under", "text"),
-    "select_only": ("is one SQL statement that only reads", "none"),
-    "at_most": ("is at most", "number"),
-    "below": ("is below", "number"),
-    "at_least": ("is at least", "number"),
-    "above": ("is above", "number"),
-    "equals": ("is", "json"),
-    "not_equals": ("is not", "json"),
-    "in": ("is one of (separate with commas)", "list"),
-    "not_in": ("is none of (separate with commas)", "list"),
-    "matches": ("matches the expression", "text"),
-    "schema": ("all arguments fit the JSON Schema", "schema"),
+KINDS: Mapping[str, tuple[StrOrPromise, str]] = {
+    "path_under": (gettext_lazy("is a path under"), "text"),
+    "select_only": (gettext_lazy("is one SQL statement that only reads"), "none"),
+    "at_most": (gettext_lazy("is at most"), "number"),
+    "below": (gettext_lazy("is below"), "number"),
+    "at_least": (gettext_lazy("is at least"), "number"),
+    "above": (gettext_lazy("is above"), "number"),
+    "equals": (gettext_lazy("is"), "json"),
+    "not_equals": (gettext_lazy("is not"), "json"),
+    "in": (gettext_lazy("is one of (separate with commas)"), "list"),
+    "not_in": (gettext_lazy("is none of (separate with commas)"), "list"),
+    "matches": (gettext_lazy("matches the expression"), "text"),
+    "schema": (gettext_lazy("all arguments fit the JSON Schema"), "schema"),
 }
 MAX_ROWS = 20
 _SHOWN_AT = {"toolkit": "target", "subject_kind": "subject", "approver_kind": "approver"}
@@ -39,73 +44,89 @@ class GrantForm(forms.Form):
     """Who may call what."""
 
     effect = forms.ChoiceField(
-        choices=[("allow", "Allow"), ("ask", "Ask: each call needs approval"), ("deny", "Deny")],
+        label=gettext_lazy("Effect"),
+        choices=[
+            ("allow", gettext_lazy("Allow")),
+            ("ask", gettext_lazy("Ask: each call needs approval")),
+            ("deny", gettext_lazy("Deny")),
+        ],
         widget=forms.RadioSelect,
         initial="allow",
     )
     target_kind = forms.ChoiceField(
-        label="Of what",
+        label=gettext_lazy("Of what"),
         choices=[
-            ("tool", "a tool"),
-            ("group", "a group of tools"),
-            ("pattern", "tools whose names match"),
-            ("toolkit", "a toolkit"),
+            ("tool", gettext_lazy("a tool")),
+            ("group", gettext_lazy("a group of tools")),
+            ("pattern", gettext_lazy("tools whose names match")),
+            ("toolkit", gettext_lazy("a toolkit")),
         ],
     )
     target = forms.CharField(
-        label="Name",
+        label=gettext_lazy("Name"),
         max_length=120,
-        help_text="In a pattern, * matches any text.",
+        help_text=gettext_lazy("In a pattern, * matches any text."),
         widget=forms.TextInput(attrs={"list": "targets", "autocomplete": "off"}),
     )
     calls = forms.ChoiceField(
-        label="Which of them",
+        label=gettext_lazy("Which of them"),
         choices=[
-            ("any", "all"),
-            ("read_only", "those that only read data"),
-            ("side_effects", "those that change data"),
+            ("any", gettext_lazy("all")),
+            ("read_only", gettext_lazy("those that only read data")),
+            ("side_effects", gettext_lazy("those that change data")),
         ],
     )
-    subject = forms.ChoiceField(label="For whom")
+    subject = forms.ChoiceField(label=gettext_lazy("For whom"))
     collection = forms.ChoiceField(
-        label="About which collection",
+        label=gettext_lazy("About which collection"),
         required=False,
-        help_text="The rule then doesn't apply to other collections.",
+        help_text=gettext_lazy("The rule then doesn't apply to other collections."),
     )
     expires_at = forms.DateTimeField(
-        label="Ends",
+        label=gettext_lazy("Ends"),
         required=False,
         widget=forms.DateTimeInput(attrs={"type": "datetime-local"}, format="%Y-%m-%dT%H:%M"),
-        help_text="In UTC. Empty: no end.",
+        help_text=gettext_lazy("In UTC. Empty: no end."),
     )
     approver = forms.ChoiceField(
-        label="Who approves",
+        label=gettext_lazy("Who approves"),
         required=False,
-        help_text="Only for rules that ask. “Someone else” never includes the requester.",
+        help_text=gettext_lazy("Only for rules that ask. “Someone else” never includes the requester."),
     )
     approval_hours = forms.IntegerField(
-        label="Hours a call can wait",
+        label=gettext_lazy("Hours a call can wait"),
         required=False,
         min_value=1,
         max_value=MAX_APPROVAL_HOURS,
-        help_text="The call is then rejected. Empty: the server's setting.",
+        help_text=gettext_lazy("The call is then rejected. Empty: the server's setting."),
     )
-    needs_reason = forms.BooleanField(label="Rejecting requires a reason", required=False)
-    note = forms.CharField(required=False, max_length=200, help_text="Reason shown when this rule decides.")
+    needs_reason = forms.BooleanField(label=gettext_lazy("Rejecting requires a reason"), required=False)
+    note = forms.CharField(
+        label=gettext_lazy("Note"),
+        required=False,
+        max_length=200,
+        help_text=gettext_lazy("Reason shown when this rule decides."),
+    )
 
     def __init__(
         self, *args: Any, subjects: Subjects, collections: Sequence[tuple[int, str]], **kwargs: Any
     ) -> None:
         super().__init__(*args, **kwargs)
         self.fields["subject"].choices = [  # type: ignore[attr-defined]
-            (label, list(group.items())) for label, group in subjects.choices.items() if group
+            (words, list(group.items())) for _code, words, group in subjects.groups()
         ]
         self.fields["approver"].choices = [  # type: ignore[attr-defined]
-            ("self:", "the requester"),
-            *((f"role:{role}", f"someone else: {role_label(role)}") for role in Role.values),
-            *((f"member:{pk}", f"someone else: {name}") for pk, name in subjects.names.members.items()),
+            ("self:", _("the requester")),
+            *(
+                (f"role:{role}", _("someone else: %(role)s") % {"role": role_label(role)})
+                for role in Role.values
+            ),
+            *(
+                (f"member:{pk}", _("someone else: %(name)s") % {"name": name})
+                for pk, name in subjects.names.members.items()
+            ),
         ]
-        self.fields["collection"].choices = [("", "any"), *((str(pk), name) for pk, name in collections)]  # type: ignore[attr-defined]
+        self.fields["collection"].choices = [("", _("any")), *((str(pk), name) for pk, name in collections)]  # type: ignore[attr-defined]
 
     def terms(self, toolkits: Mapping[str, int]) -> dict[str, Any]:
         """Return what ``grant_create`` takes, but for the conditions.
@@ -194,10 +215,10 @@ class ConditionRows:
         found: list[dict[str, Any]] = []
         for index, (kind, argument, text) in enumerate(self.rows):
             if kind not in KINDS:
-                self.problems[index] = "Choose what the argument is compared by."
+                self.problems[index] = _("Choose what the argument is compared by.")
                 continue
             if kind != "schema" and not argument.strip():
-                self.problems[index] = "Name the argument, for example path or filter.amount."
+                self.problems[index] = _("Name the argument, for example path or filter.amount.")
                 continue
             try:
                 found.append(_condition(kind, argument.strip(), text.strip()))
@@ -220,7 +241,7 @@ def _condition(kind: str, argument: str, text: str) -> dict[str, Any]:
         try:
             return {"kind": "schema", "schema": json.loads(text)}
         except (ValueError, RecursionError) as error:
-            raise ValueError("Write the schema as JSON.") from error
+            raise ValueError(_("Write the schema as JSON.")) from error
     if form == "none":
         return {"kind": kind, "argument": argument}
     value: Any = text
@@ -239,7 +260,7 @@ def _number(text: str) -> float | int:
     except (ValueError, RecursionError):
         value = None
     if not isinstance(value, int | float) or isinstance(value, bool):
-        raise ValueError("Give a number, for example 100 or 0.5.")
+        raise ValueError(_("Give a number, for example 100 or 0.5."))
     return value
 
 

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from django.utils.translation import gettext as _
+
 from apps.tools.models import ToolGrant
 from apps.tools.policy.engine import Decision, Effect, Subject, ToolFacts, decide, grants_about
 from apps.tools.toolset.rights import tool_rules
@@ -71,7 +73,7 @@ class Matrix:
 def role_columns() -> list[Column]:
     """Return everyone, and each role from the lowest."""
     roles = [Column("role", value, str(label), Subject(role=value)) for value, label in Role.choices]
-    return [Column("everyone", "", "Everyone", Subject()), *reversed(roles)]
+    return [Column("everyone", "", _("Everyone"), Subject()), *reversed(roles)]
 
 
 def permission_matrix(

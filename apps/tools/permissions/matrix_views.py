@@ -12,6 +12,7 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.dateparse import parse_datetime
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
 from apps.collections.models import Collection
@@ -46,7 +47,7 @@ def permission_set(request: TenantRequest, tenant_slug: str) -> HttpResponse:
     shown = _shown(request.POST)
     parts = request.POST.get("cell", "").split("|")
     if len(parts) != 5:
-        raise Invalid("invalid", "Choose allow, ask or deny in one cell of the matrix.")
+        raise Invalid("invalid", _("Choose allow, ask or deny in one cell of the matrix."))
     target_kind, target, subject_kind, subject, effect = parts
     change = cell_set(
         tenant=request.tenant,
@@ -64,7 +65,13 @@ def permission_set(request: TenantRequest, tenant_slug: str) -> HttpResponse:
         cell = _cell_of(context["matrix"], target_kind, target, subject_kind, subject)
         context |= {"undo": undo, "changed": cell, "stated": effect, "target": target}
         return render(request, "tools/_matrix.html", context)
-    messages.success(request, f"{target}: {effect or 'left to the other rules'}.")
+    told = {
+        "allow": _("%(target)s: allow."),
+        "ask": _("%(target)s: ask."),
+        "deny": _("%(target)s: deny."),
+        "": _("%(target)s: left to the other rules."),
+    }
+    messages.success(request, told[effect] % {"target": target})
     return redirect(_address(tenant_slug, shown))
 
 
@@ -76,7 +83,9 @@ def permission_undo(request: TenantRequest, tenant_slug: str) -> HttpResponse:
     try:
         change = signing.loads(request.POST.get("undo", ""), salt=salt, max_age=_UNDO_SECONDS)
     except signing.BadSignature as error:
-        raise Invalid("undo_gone", "This change can no longer be undone. Edit the rules instead.") from error
+        raise Invalid(
+            "undo_gone", _("This change can no longer be undone. Edit the rules instead.")
+        ) from error
     grants_change(
         tenant=request.tenant,
         actor=request.actor,
@@ -86,7 +95,7 @@ def permission_undo(request: TenantRequest, tenant_slug: str) -> HttpResponse:
     shown = _shown(request.POST)
     if request.htmx:
         return render(request, "tools/_matrix.html", _context(request, shown) | {"is_undone": True})
-    messages.success(request, "The change has been undone.")
+    messages.success(request, _("The change has been undone."))
     if request.POST.get("back") == "grants":
         return redirect("tools:grants", tenant_slug)
     return redirect(_address(tenant_slug, shown))
@@ -121,7 +130,7 @@ def _id(value: str) -> int | None:
     if not value:
         return None
     if not (value.isascii() and value.isdecimal() and len(value) < 19):
-        raise Invalid("invalid", "Identify the collection by its id.")
+        raise Invalid("invalid", _("Identify the collection by its id."))
     return int(value)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from django.utils import timezone
+from django.utils.translation import gettext_lazy
 
 from apps.tools.catalog.selectors import catalog_bundles
 from apps.tools.models import ToolGrant, ToolkitMember
@@ -16,17 +17,29 @@ from tenancy.actors import Actor
 from tenancy.models import ApiKey, Membership, Role
 
 _WHAT = {
-    ToolGrant.Target.TOOL: "no tool in this workspace is named “{0}”",
-    ToolGrant.Target.GROUP: "no tool in this workspace is in the group “{0}”",
-    ToolGrant.Target.PATTERN: "no tool name in this workspace matches “{0}”",
-    ToolGrant.Target.TOOLKIT: "no tool in this workspace is in the toolkit “{0}”",
+    ToolGrant.Target.TOOL: gettext_lazy(
+        "This rule currently matches no calls: no tool in this workspace is named “%(name)s”."
+    ),
+    ToolGrant.Target.GROUP: gettext_lazy(
+        "This rule currently matches no calls: no tool in this workspace is in the group “%(name)s”."
+    ),
+    ToolGrant.Target.PATTERN: gettext_lazy(
+        "This rule currently matches no calls: no tool name in this workspace matches “%(name)s”."
+    ),
+    ToolGrant.Target.TOOLKIT: gettext_lazy(
+        "This rule currently matches no calls: no tool in this workspace is in the toolkit “%(name)s”."
+    ),
 }
 
 
 _NOBODY = {
-    "role": "this workspace has no role “{0}”",
-    "member": "the person has left this workspace or is deactivated",
-    "api_key": "the key was revoked, has expired or was deleted",
+    "role": gettext_lazy("This rule currently applies to no one: this workspace has no role “%(name)s”."),
+    "member": gettext_lazy(
+        "This rule currently applies to no one: the person has left this workspace or is deactivated."
+    ),
+    "api_key": gettext_lazy(
+        "This rule currently applies to no one: the key was revoked, has expired or was deleted."
+    ),
 }
 
 
@@ -86,7 +99,7 @@ def _gone(actor: Actor, rows: Iterable[ToolGrant]) -> dict[int, str]:
         now = timezone.now()
         there["api_key"] = {str(key.pk) for key in of_grants if is_live(key, now)}
     return {
-        pk: f"This rule currently applies to no one: {_NOBODY[kind].format(subject)}."
+        pk: str(_NOBODY[kind]) % {"name": subject}
         for kind, subjects in named.items()
         for pk, subject in subjects.items()
         if subject not in there[kind]
@@ -104,5 +117,4 @@ def _facts(bundles: Iterable[Bundle]) -> list[ToolFacts]:
 def _told(row: ToolGrant) -> str:
     kit = row.toolkit
     name = row.target if kit is None else kit.name
-    what = _WHAT[ToolGrant.Target(row.target_kind)].format(name)
-    return f"This rule currently matches no calls: {what}."
+    return str(_WHAT[ToolGrant.Target(row.target_kind)]) % {"name": name}

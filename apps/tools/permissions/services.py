@@ -9,6 +9,7 @@ from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from apps.collections.models import Collection
 from apps.tools.models import ToolGrant, Toolkit
@@ -101,32 +102,38 @@ def grant_create(
         ("approver_kind", approver_kind, ApproverKind.values),
     ):
         if value not in kinds:
-            raise _invalid(field, f"Use one of {', '.join(kinds)}.")
+            raise _invalid(field, _("Use one of %(known)s.") % {"known": ", ".join(kinds)})
     target = target.strip()
     if (target_kind == ToolGrant.Target.TOOLKIT) != (toolkit is not None):
-        raise _invalid("toolkit", "Choose a toolkit if, and only if, the rule is for a toolkit.")
+        raise _invalid("toolkit", _("Choose a toolkit if, and only if, the rule is for a toolkit."))
     if (toolkit is None) == (not target) or len(target) > 120 or "\x00" in target:
-        raise _invalid("target", "Name the tool, group or pattern; a toolkit needs no name.")
+        raise _invalid("target", _("Name the tool, group or pattern; a toolkit needs no name."))
     conditions = [] if arguments is None else arguments
     try:
         conditions_compile(conditions, needs_all=effect == "allow")
     except Unevaluable as error:
-        raise _invalid("arguments", f"These conditions cannot be used: {error}.") from error
+        raise _invalid(
+            "arguments", _("These conditions cannot be used: %(error)s.") % {"error": error}
+        ) from error
     if json_storable(conditions) != conditions:
-        raise _invalid("arguments", "Conditions can contain only plain text and finite numbers.")
+        raise _invalid("arguments", _("Conditions can contain only plain text and finite numbers."))
     if expires_at is not None and expires_at <= timezone.now():
-        raise _invalid("expires_at", "This time is in the past. Choose a later one.")
+        raise _invalid("expires_at", _("This time is in the past. Choose a later one."))
     if len(note) > 200 or "\x00" in note:
-        raise _invalid("note", "A note has at most 200 characters of plain text.")
+        raise _invalid("note", _("A note has at most 200 characters of plain text."))
     if effect != ToolGrant.Effect.ASK and (
         approver_kind != "self" or approval_hours is not None or needs_reason
     ):
-        raise _invalid("approver_kind", "Only a rule that asks can name an approver.")
+        raise _invalid("approver_kind", _("Only a rule that asks can name an approver."))
     if approval_hours is not None and not 1 <= approval_hours <= MAX_APPROVAL_HOURS:
-        raise _invalid("approval_hours", f"Give 1 to {MAX_APPROVAL_HOURS:,} hours.")
+        raise _invalid("approval_hours", _("Give 1 to %(most)s hours.") % {"most": f"{MAX_APPROVAL_HOURS:,}"})
     with tenant_scope(tenant.pk):
         if ToolGrant.objects.filter(tenant=tenant).count() >= MAX_GRANTS:
-            raise _invalid("effect", f"This workspace already has {MAX_GRANTS:,} rules. Remove one first.")
+            raise _invalid(
+                "effect",
+                _("This workspace already has %(most)s rules. Remove one first.")
+                % {"most": f"{MAX_GRANTS:,}"},
+            )
         _check_subject(tenant, subject_kind, subject)
         _check_approver(tenant, approver_kind, approver)
         if collection is not None and not Collection.objects.visible_to(actor).filter(pk=collection).exists():
@@ -239,14 +246,16 @@ def grants_change(
 def _check_subject(tenant: Tenant, kind: str, subject: str) -> None:
     if kind == ToolGrant.SubjectKind.EVERYONE:
         if subject:
-            raise _invalid("subject", "“Everyone” needs no name. Leave it empty.")
+            raise _invalid("subject", _("“Everyone” needs no name. Leave it empty."))
         return
     if kind == ToolGrant.SubjectKind.ROLE:
         if subject not in Role.values:
-            raise _invalid("subject", f"Use one of the roles {', '.join(Role.values)}.")
+            raise _invalid(
+                "subject", _("Use one of the roles %(roles)s.") % {"roles": ", ".join(Role.values)}
+            )
         return
     if not _is_id(subject):
-        raise _invalid("subject", "Give the id of the person or key.")
+        raise _invalid("subject", _("Give the id of the person or key."))
     if kind == ToolGrant.SubjectKind.MEMBER:
         known = Membership.objects.filter(tenant=tenant, user_id=int(subject)).exists()
     else:
@@ -269,12 +278,14 @@ def _is_id(text: str) -> bool:
 def _check_approver(tenant: Tenant, kind: str, approver: str) -> None:
     if kind == ApproverKind.SELF:
         if approver:
-            raise _invalid("approver", "The requester needs no name. Leave it empty.")
+            raise _invalid("approver", _("The requester needs no name. Leave it empty."))
     elif kind == ApproverKind.ROLE:
         if approver not in Role.values:
-            raise _invalid("approver", f"Use one of the roles {', '.join(Role.values)}.")
+            raise _invalid(
+                "approver", _("Use one of the roles %(roles)s.") % {"roles": ", ".join(Role.values)}
+            )
     elif not _is_id(approver):
-        raise _invalid("approver", "Give the id of the person.")
+        raise _invalid("approver", _("Give the id of the person."))
     elif not Membership.objects.filter(tenant=tenant, user_id=int(approver)).exists():
         raise Missing("member")
 

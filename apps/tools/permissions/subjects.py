@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from apps.tools.permissions.matrix import Column, role_columns
 from apps.tools.policy.engine import Subject
@@ -25,6 +26,11 @@ class Subjects:
 
     names: Names
     choices: Mapping[str, Mapping[str, str]]
+
+    def groups(self) -> list[tuple[str, str, Mapping[str, str]]]:
+        """Return the choices that there are, as (code, words, choices)."""
+        words = {"Roles": _("Roles"), "Members": _("Members"), "API keys": _("API keys")}
+        return [(code, words[code], group) for code, group in self.choices.items() if group]
 
     def label(self, value: str) -> str:
         """Return the words of a choice, its value where it is unknown."""
@@ -46,11 +52,17 @@ def subjects_read(*, actor: Actor) -> Subjects:
     keys = {str(row.pk): row for row in rows.only("name", "revoked_at", "expires_at")}
     now = timezone.now()
     live = {pk: row.name for pk, row in keys.items() if is_live(row, now)}
-    roles = {f"role:{value}": f"Every {value}" for value in reversed(Role.values)}
+    every = {
+        Role.OWNER: _("Every owner"),
+        Role.ADMIN: _("Every admin"),
+        Role.MEMBER: _("Every member"),
+        Role.VIEWER: _("Every viewer"),
+    }
+    roles = {f"role:{role.value}": every[role] for role in reversed(Role)}
     return Subjects(
         Names(members, {pk: row.name for pk, row in keys.items()}),
         {
-            "Roles": {"everyone:": "Everyone", **roles},
+            "Roles": {"everyone:": _("Everyone"), **roles},
             "Members": {f"member:{pk}": name for pk, name in members.items()},
             "API keys": {f"api_key:{pk}": name for pk, name in live.items()},
         },
@@ -67,7 +79,7 @@ def subject_parse(value: str) -> tuple[str, str]:
         return kind, ""
     raise Invalid(
         "invalid",
-        "Give a role, a member or a key, for example role:viewer or member:7.",
+        _("Give a role, a member or a key, for example role:viewer or member:7."),
         data={"field": "subject"},
     )
 
@@ -108,7 +120,7 @@ def subject_actor(*, actor: Actor, value: str) -> Actor:
         return Actor(
             "api_key", actor.tenant_id, rights, user_id=key.user_id, api_key_id=key.pk, name=key.actor_name
         )
-    raise Invalid("invalid", "Ask about a role, a member or a key.", data={"field": "subject"})
+    raise Invalid("invalid", _("Ask about a role, a member or a key."), data={"field": "subject"})
 
 
 def subject_columns(*, actor: Actor, value: str, subjects: Subjects) -> list[Column]:

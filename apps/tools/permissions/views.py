@@ -8,6 +8,7 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from apps.collections.models import Collection
@@ -64,7 +65,7 @@ def grant_edit(request: TenantRequest, tenant_slug: str, pk: int) -> HttpRespons
 def grant_remove(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
     """Take a rule back; the next page offers to give it again."""
     change = grants_change(tenant=request.tenant, actor=request.actor, remove=[pk])
-    return _done(request, change, f"Rule {pk} removed.")
+    return _done(request, change, _("Rule %(rule)s removed.") % {"rule": pk})
 
 
 @require_http_methods(["GET", "POST"])
@@ -80,7 +81,7 @@ def toolkits(request: TenantRequest, tenant_slug: str) -> HttpResponse:
         except Invalid as error:
             add_refusal(form, error)
         else:
-            messages.success(request, f"The toolkit “{kit.name}” is saved.")
+            messages.success(request, _("The toolkit “%(name)s” is saved.") % {"name": kit.name})
             return redirect("tools:toolkits", tenant_slug)
     context = {
         "tab": "permissions",
@@ -103,7 +104,7 @@ def toolkit_remove(request: TenantRequest, tenant_slug: str, pk: int) -> HttpRes
     except Invalid as error:
         messages.error(request, error.message)
     else:
-        messages.success(request, "Toolkit deleted.")
+        messages.success(request, _("Toolkit deleted."))
     return redirect("tools:toolkits", tenant_slug)
 
 
@@ -160,7 +161,7 @@ def _save(
         return None
     if warning := grant_warning(actor=request.actor, grant=change.added[0]):
         messages.warning(request, warning)
-    done = f"Rule {change.added[0].pk} is saved."
+    done = _("Rule %(rule)s is saved.") % {"rule": change.added[0].pk}
     return _done(request, change, done)
 
 

@@ -12,6 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
+from django.utils.translation import gettext as _
+
 from toolloop.tools.validation import number_is_finite, problems_find
 
 Kind = Literal["text", "number", "boolean", "choice", "object", "array", "json"]
@@ -71,9 +73,13 @@ class Field:
     def placeholder(self) -> str:
         """Return the default or the first example, shown while the input is empty."""
         if "default" in self.schema and self.schema["default"] not in (None, ""):
-            return f"default: {_text(self.schema['default'])}"
+            return _("default: %(value)s") % {"value": _text(self.schema["default"])}
         examples = self.schema.get("examples")
-        return f"e.g. {_text(examples[0])}" if isinstance(examples, list) and examples else ""
+        return (
+            _("e.g. %(value)s") % {"value": _text(examples[0])}
+            if isinstance(examples, list) and examples
+            else ""
+        )
 
     @property
     def type(self) -> str:
@@ -118,7 +124,7 @@ class SchemaForm:
             self.arguments = found
         # Nobody has asked yet whether it is right: what could not be read is shown by ``is_valid``.
         self._unread = [(place, place.errors) for place in self.field.walk() if place.errors]
-        for place, _ in self._unread:
+        for place, _errors in self._unread:
             place.errors = []
 
     @property
@@ -137,14 +143,14 @@ class SchemaForm:
             place.errors = list(errors)
         has_errors = bool(self._unread)
         for problem in problems_find(self.arguments, self._root):
-            at, _, text = problem.partition(": ")
+            at, _colon, text = problem.partition(": ")
             named = re.match(r"'([^']+)' is required and missing", text)
             prefix = "" if at == "the arguments" else f"{at}."
             shown = by_place.get(prefix + named[1]) if named else by_place.get(at)
             if shown is None:
                 self.problems.append(problem)
             elif not shown.errors:
-                shown.errors.append("This field is required." if named else text)
+                shown.errors.append(_("This field is required.") if named else text)
             has_errors = True
         return not has_errors
 
@@ -230,7 +236,7 @@ def items_resized(sent: Mapping[str, str], pointer: str, remove: int | None = No
 def schema_plain(schema: Any, root: Mapping[str, Any]) -> dict[str, Any]:
     """Return a schema without references and without "or null", as far as that leaves one form; ``{}`` for any value."""
     found: dict[str, Any] = dict(schema) if isinstance(schema, Mapping) else {}
-    for _ in range(_MAX_REFS):
+    for _turn in range(_MAX_REFS):
         outer = {k: v for k, v in found.items() if k not in ("$ref", "anyOf", "oneOf", "allOf")}
         inner = _single(found, root)
         if inner is None:
@@ -262,38 +268,45 @@ def _single(schema: Mapping[str, Any], root: Mapping[str, Any]) -> dict[str, Any
 def type_words(schema: Mapping[str, Any]) -> str:
     """Return the type of a plain schema in words, for example "list of text"."""
     if "enum" in schema or "const" in schema:
-        return "one of " + ", ".join(_text(v) for v in _options(schema)[:12])
+        return _("one of %(values)s") % {"values": ", ".join(_text(v) for v in _options(schema)[:12])}
     kind = schema.get("type")
     if kind == "array":
         items = schema.get("items")
-        inner = type_words(items) if isinstance(items, Mapping) and items else "values"
-        return f"list of {inner}"
-    names = {"string": "text", "integer": "whole number", "boolean": "yes or no", "null": "null"}
+        if not isinstance(items, Mapping) or not items:
+            return _("list of values")
+        return _("list of %(type)s") % {"type": type_words(items)}
+    names = {
+        "string": _("text"),
+        "integer": _("whole number"),
+        "number": _("number"),
+        "object": _("object"),
+        "boolean": _("yes or no"),
+    }
     if isinstance(kind, list):
-        return " or ".join(names.get(k, str(k)) for k in kind)
+        return _(" or ").join(names.get(k, str(k)) for k in kind)
     if kind is None and ("anyOf" in schema or "oneOf" in schema):
-        return "one of several types"
-    return names.get(str(kind), str(kind)) if kind else "any value"
+        return _("one of several types")
+    return names.get(str(kind), str(kind)) if kind else _("any value")
 
 
 def limit_words(schema: Mapping[str, Any]) -> str:
     """Return the limits of a plain schema in words, for example "at least 1, at most 50"."""
     words = {
-        "minimum": "at least {}",
-        "exclusiveMinimum": "above {}",
-        "maximum": "at most {}",
-        "exclusiveMaximum": "below {}",
-        "multipleOf": "a multiple of {}",
-        "minLength": "at least {} characters",
-        "maxLength": "at most {} characters",
-        "pattern": "matching {}",
-        "minItems": "at least {} items",
-        "maxItems": "at most {} items",
-        "format": "as {}",
+        "minimum": _("at least %(limit)s"),
+        "exclusiveMinimum": _("above %(limit)s"),
+        "maximum": _("at most %(limit)s"),
+        "exclusiveMaximum": _("below %(limit)s"),
+        "multipleOf": _("a multiple of %(limit)s"),
+        "minLength": _("at least %(limit)s characters"),
+        "maxLength": _("at most %(limit)s characters"),
+        "pattern": _("matching %(limit)s"),
+        "minItems": _("at least %(limit)s items"),
+        "maxItems": _("at most %(limit)s items"),
+        "format": _("as %(limit)s"),
     }
-    found = [text.format(schema[key]) for key, text in words.items() if key in schema]
+    found = [text % {"limit": schema[key]} for key, text in words.items() if key in schema]
     if "default" in schema and schema["default"] is not None:
-        found.append(f"default {_text(schema['default'])}")
+        found.append(_("default %(value)s") % {"value": _text(schema["default"])})
     return ", ".join(found)
 
 
@@ -337,7 +350,7 @@ def _parsed(made: Field) -> Any:
     raw = made.raw if made.kind == "text" else made.raw.strip()
     if raw == "":
         if made.is_required and made.pointer:
-            made.errors.append("This field is required.")
+            made.errors.append(_("This field is required."))
         return _MISSING
     if made.kind == "text":
         return raw
@@ -347,7 +360,7 @@ def _parsed(made: Field) -> Any:
         options = _options(made.schema)
         if raw.isascii() and raw.isdecimal() and len(raw) < 6 and int(raw) < len(options):
             return options[int(raw)]
-        made.errors.append("Choose one of the values.")
+        made.errors.append(_("Choose one of the values."))
         return _MISSING
     try:
         value = json.loads(raw)
@@ -355,10 +368,10 @@ def _parsed(made: Field) -> Any:
         value = _MISSING
     if made.kind == "json":
         if value is _MISSING:
-            made.errors.append('Write JSON, for example "text", 7, ["a", "b"] or {"key": 1}.')
+            made.errors.append(_('Write JSON, for example "text", 7, ["a", "b"] or {"key": 1}.'))
         return value
     if not number_is_finite(value):
-        made.errors.append("Give a number.")
+        made.errors.append(_("Give a number."))
         return _MISSING
     return value
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from django.http import HttpResponse
 from django.shortcuts import render
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
 from apps.collections.models import Collection
@@ -50,15 +51,17 @@ def tool_try(request: TenantRequest, tenant_slug: str, name: str) -> HttpRespons
     listed = catalog_get(actor=request.actor, name=name)
     sent = {key: str(value) for key, value in request.POST.items()}
     if sum(map(len, sent.values())) > MAX_ARGUMENTS:
-        raise Invalid("invalid", f"Arguments have at most {MAX_ARGUMENTS:,} characters.")
-    do, _, rest = sent.get("do", "").partition(":")
+        raise Invalid(
+            "invalid", _("Arguments have at most %(most)s characters.") % {"most": f"{MAX_ARGUMENTS:,}"}
+        )
+    do, _colon, rest = sent.get("do", "").partition(":")
     outcome: dict[str, Any] = {}
     json_text = sent.get("json") if sent.get("mode") == "json" else None
     if do in ("add", "remove"):
-        pointer, _, index = rest.partition(":")
+        pointer, _colon, index = rest.partition(":")
         position = int(index) if index.isascii() and index.isdecimal() and len(index) < 4 else None
         if do == "remove" and position is None:
-            raise Invalid("invalid", "Choose which item to remove.")
+            raise Invalid("invalid", _("Choose which item to remove."))
         sent = items_resized(sent, pointer, position if do == "remove" else None)
     form, json_error = _arguments(listed, sent, json_text)
     is_json = (json_text is not None and do != "form") or do == "json"
@@ -89,9 +92,9 @@ def _arguments(listed: Listed, sent: Mapping[str, str], json_text: str | None) -
     try:
         value = json.loads(json_text or "{}")
     except (ValueError, RecursionError) as error:
-        return SchemaForm(schema), f"This isn't valid JSON: {error}."
+        return SchemaForm(schema), _("This isn't valid JSON: %(error)s.") % {"error": error}
     if not isinstance(value, dict):
-        return SchemaForm(schema), "Arguments must be one JSON object."
+        return SchemaForm(schema), _("Arguments must be one JSON object.")
     form = SchemaForm(schema, value=value)
     form.replace(value)
     return form, ""
@@ -132,7 +135,7 @@ def _collections(sent: Mapping[str, str]) -> list[int] | None:
     if not text:
         return None
     if not (text.isascii() and text.isdecimal() and len(text) < 19):
-        raise Invalid("invalid", "Identify the collection by its id.")
+        raise Invalid("invalid", _("Identify the collection by its id."))
     return [int(text)]
 
 

@@ -7,25 +7,48 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
 from apps.tools.models import ToolGrant
 from runs.deciders import role_label
 from runs.models import ApproverKind
 
-_EFFECT = {"allow": "can call", "ask": "can call", "deny": "can't call"}
-_ONE = {"any": "", "read_only": ", if it only reads data", "side_effects": ", if it changes data"}
-_SUFFIX = {"any": "", "read_only": " that only read data", "side_effects": " that change data"}
+_TARGETS = {
+    ("tool", "any"): gettext_lazy("“%(name)s”"),
+    ("tool", "read_only"): gettext_lazy("“%(name)s”, if it only reads data"),
+    ("tool", "side_effects"): gettext_lazy("“%(name)s”, if it changes data"),
+    ("toolkit", "any"): gettext_lazy("the tools of the toolkit “%(name)s”"),
+    ("toolkit", "read_only"): gettext_lazy("the tools of the toolkit “%(name)s” that only read data"),
+    ("toolkit", "side_effects"): gettext_lazy("the tools of the toolkit “%(name)s” that change data"),
+    ("every", "any"): gettext_lazy("all tools"),
+    ("every", "read_only"): gettext_lazy("all tools that only read data"),
+    ("every", "side_effects"): gettext_lazy("all tools that change data"),
+    ("pattern", "any"): gettext_lazy("the tools named “%(name)s”"),
+    ("pattern", "read_only"): gettext_lazy("the tools named “%(name)s” that only read data"),
+    ("pattern", "side_effects"): gettext_lazy("the tools named “%(name)s” that change data"),
+    ("group", "any"): gettext_lazy("the tools of the group “%(name)s”"),
+    ("group", "read_only"): gettext_lazy("the tools of the group “%(name)s” that only read data"),
+    ("group", "side_effects"): gettext_lazy("the tools of the group “%(name)s” that change data"),
+}
+_ROLES = {
+    "owner": gettext_lazy("owners"),
+    "admin": gettext_lazy("admins"),
+    "member": gettext_lazy("members"),
+    "viewer": gettext_lazy("viewers"),
+}
 _COMPARISONS = {
-    "equals": "is {value}",
-    "not_equals": "is not {value}",
-    "in": "is one of {value}",
-    "not_in": "is none of {value}",
-    "below": "is below {value}",
-    "at_most": "is at most {value}",
-    "above": "is above {value}",
-    "at_least": "is at least {value}",
-    "path_under": "is a path under {value}",
-    "matches": "matches the expression {value}",
-    "select_only": "is a single SQL statement that only reads",
+    "equals": gettext_lazy("%(argument)s is %(value)s"),
+    "not_equals": gettext_lazy("%(argument)s is not %(value)s"),
+    "in": gettext_lazy("%(argument)s is one of %(value)s"),
+    "not_in": gettext_lazy("%(argument)s is none of %(value)s"),
+    "below": gettext_lazy("%(argument)s is below %(value)s"),
+    "at_most": gettext_lazy("%(argument)s is at most %(value)s"),
+    "above": gettext_lazy("%(argument)s is above %(value)s"),
+    "at_least": gettext_lazy("%(argument)s is at least %(value)s"),
+    "path_under": gettext_lazy("%(argument)s is a path under %(value)s"),
+    "matches": gettext_lazy("%(argument)s matches the expression %(value)s"),
+    "select_only": gettext_lazy("%(argument)s is a single SQL statement that only reads"),
 }
 
 
@@ -45,47 +68,52 @@ def grant_sentence(grant: ToolGrant, names: Names) -> str:
         names: of the people and keys it may be about.
     """
     who = subject_words(grant.subject_kind, grant.subject, names)
-    where = f", about “{grant.collection.name}”" if grant.collection is not None else ""
-    conditions = [condition_words(c) for c in conditions_of(grant)]
-    when = f", if {' and '.join(conditions)}" if conditions else ""
     if grant.subject_kind != ToolGrant.SubjectKind.MEMBER:  # an address stays as it is written
         who = f"{who[:1].upper()}{who[1:]}"
-    after = f", after {_approval_words(grant, names)}" if grant.effect == "ask" else ""
-    return f"{who} {_EFFECT[grant.effect]} {target_words(grant)}{where}{when}{after}."
+    calls = target_words(grant)
+    if grant.collection is not None:
+        calls = _("%(tools)s, about “%(collection)s”") % {"tools": calls, "collection": grant.collection.name}
+    if conditions := [condition_words(c) for c in conditions_of(grant)]:
+        calls = _("%(calls)s, if %(conditions)s") % {
+            "calls": calls,
+            "conditions": _(" and ").join(conditions),
+        }
+    if grant.effect == ToolGrant.Effect.DENY:
+        return _("%(who)s can't call %(tools)s.") % {"who": who, "tools": calls}
+    if grant.effect == ToolGrant.Effect.ALLOW:
+        return _("%(who)s can call %(tools)s.") % {"who": who, "tools": calls}
+    if grant.approver_kind == ApproverKind.ROLE:
+        approver = role_label(grant.approver)
+    elif grant.approver_kind == ApproverKind.MEMBER:
+        left = _("member %(id)s (who has left)") % {"id": grant.approver}
+        approver = names.members.get(grant.approver, left)
+    else:
+        return _("%(who)s can call %(tools)s, after confirming each call.") % {"who": who, "tools": calls}
+    return _("%(who)s can call %(tools)s, after %(approver)s approves each call.") % {
+        "who": who,
+        "tools": calls,
+        "approver": approver,
+    }
 
 
 def target_words(grant: ToolGrant) -> str:
     """Return what a grant is about, in words."""
-    suffix = _SUFFIX[grant.calls]
-    if grant.target_kind == ToolGrant.Target.TOOL:
-        return f"“{grant.target}”{_ONE[grant.calls]}"
-    if grant.target_kind == ToolGrant.Target.TOOLKIT:
-        return f"the tools of the toolkit “{grant.toolkit}”{suffix}"
-    if grant.target_kind == ToolGrant.Target.PATTERN:
-        every = grant.target == "*"
-        return f"all tools{suffix}" if every else f"the tools named “{grant.target}”{suffix}"
-    return f"the tools of the group “{grant.target}”{suffix}"
-
-
-def _approval_words(grant: ToolGrant, names: Names) -> str:
-    """Return what has to happen before a call runs, for an effect that asks."""
-    if grant.approver_kind == ApproverKind.ROLE:
-        return f"{role_label(grant.approver)} approves each call"
-    if grant.approver_kind == ApproverKind.MEMBER:
-        who = names.members.get(grant.approver, f"member {grant.approver} (who has left)")
-        return f"{who} approves each call"
-    return "confirming each call"
+    kind = grant.target_kind
+    if kind == ToolGrant.Target.PATTERN and grant.target == "*":
+        kind = "every"
+    name = grant.toolkit if kind == ToolGrant.Target.TOOLKIT else grant.target
+    return str(_TARGETS[kind, grant.calls]) % {"name": name}
 
 
 def subject_words(kind: str, subject: str, names: Names) -> str:
     """Return whom a grant is about, in words."""
     if kind == ToolGrant.SubjectKind.ROLE:
-        return f"{subject}s"
+        return str(_ROLES.get(subject, f"{subject}s"))
     if kind == ToolGrant.SubjectKind.MEMBER:
-        return names.members.get(subject, f"member {subject} (has left)")
+        return names.members.get(subject, _("member %(id)s (has left)") % {"id": subject})
     if kind == ToolGrant.SubjectKind.API_KEY:
-        return f"the key “{names.keys.get(subject, subject)}”"
-    return "everyone"
+        return _("the key “%(name)s”") % {"name": names.keys.get(subject, subject)}
+    return _("everyone")
 
 
 def conditions_of(grant: ToolGrant) -> list[Any]:
@@ -97,11 +125,15 @@ def condition_words(condition: Any) -> str:
     """Return a condition on arguments in words, for example "amount is at most 100"."""
     kind = condition.get("kind") if isinstance(condition, dict) else None
     if kind == "schema":
-        return f"the arguments fit the schema {_shown(condition.get('schema'))}"
+        return _("the arguments fit the schema %(schema)s") % {"schema": _shown(condition.get("schema"))}
     if kind not in _COMPARISONS:
-        return f"a condition that cannot be read ({_shown(condition)}), so it denies"
-    words = _COMPARISONS[kind].format(value=_shown(condition.get("value")))
-    return f"{condition.get('argument')} {words}"
+        return _("a condition that cannot be read (%(condition)s), so it denies") % {
+            "condition": _shown(condition)
+        }
+    return str(_COMPARISONS[kind]) % {
+        "argument": condition.get("argument"),
+        "value": _shown(condition.get("value")),
+    }
 
 
 def _shown(value: Any) -> str:

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from apps.tools.toolset.direct_calls import offer_guard, offer_tools
 from apps.tools.toolset.model_calls import run_toolset
 from basics.errors import Conflict, DomainError
@@ -76,7 +78,7 @@ def recorded_call_replay(*, actor: Actor, pk: int) -> tuple[ToolCall, Replay]:
     """
     row = call_get(actor=actor, pk=pk)
     if row.run.pruned_at is not None:
-        raise Conflict("run_pruned", "This call's arguments were removed by the retention rule.")
+        raise Conflict("run_pruned", _("This call's arguments were removed by the retention rule."))
     try:
         person = actor_now(row.run)
         toolset = _tools_of(person, row.run)
@@ -91,7 +93,7 @@ def _rows(row: ToolCall, toolset: Toolset) -> Sequence[ReplayRow]:
     call = Call(row.call_id, row.name, arguments, raw)
     tool = toolset.get(row.name)
     if tool is None:
-        return [_row(row, "tool", _version(row.tool_version), "is no longer available")]
+        return [_row(row, "tool", _version(row.tool_version), _("is no longer available"))]
     found = [_row(row, "tool", _version(row.tool_version), _version(tool.version))]
     prepared = call_prepare(call, toolset)
     was_accepted = row.error_code not in ("invalid_arguments", "unknown_tool")
@@ -110,7 +112,7 @@ def _policy(row: ToolCall, prepared: CheckedCall, toolset: Toolset) -> ReplayRow
 
     gated = call_gate(prepared, toolset, ToolContext(call_id=row.call_id), None, judged)
     if not verdicts:
-        now = "not applied" if not isinstance(gated, ToolResult) else gated.content
+        now = _("not applied") if not isinstance(gated, ToolResult) else gated.content
         return _row(row, "policy", _decision_recorded(row), now)
     last = verdicts[-1]
     recorded, now = _decision_recorded(row), _decision(str(last.effect), last.why)
@@ -122,11 +124,11 @@ def _decision_recorded(row: ToolCall) -> str:
 
 
 def _decision(effect: str, why: str) -> str:
-    return f"{effect}: {why}" if effect and why else effect or "not applied"
+    return f"{effect}: {why}" if effect and why else effect or _("not applied")
 
 
 def _version(version: str) -> str:
-    return f"version {version}" if version else "no version stated"
+    return _("version %(version)s") % {"version": version} if version else _("no version stated")
 
 
 def _row(row: ToolCall, kind: str, recorded: str, now: str) -> ReplayRow:

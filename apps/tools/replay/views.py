@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 from django.http import HttpResponse
 from django.shortcuts import render
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
@@ -19,13 +21,13 @@ from web.requests import TenantRequest, allowed
 SHOWN = 4000
 _WORDS = re.compile(r"\S+|\s+")
 _NAMES = {
-    "says": "Says",
-    "calls": "Calls",
-    "result": "Result",
-    "ends": "Ends",
-    "tool": "Tool",
-    "arguments": "Arguments",
-    "policy": "Policy",
+    "says": gettext_lazy("Says"),
+    "calls": gettext_lazy("Calls"),
+    "result": gettext_lazy("Result"),
+    "ends": gettext_lazy("Ends"),
+    "tool": gettext_lazy("Tool"),
+    "arguments": gettext_lazy("Arguments"),
+    "policy": gettext_lazy("Policy"),
 }
 
 
@@ -51,7 +53,7 @@ def run(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
     )
     context = {
         "tab": "calls",
-        "title": f"Run {found.pk}",
+        "title": _("Run %(run)s") % {"run": found.pk},
         "run_pk": found.pk,
         "call_pk": None,
         "replay": replay,
@@ -86,11 +88,11 @@ def shown(row: ReplayRow) -> ReplayedRow:
     left, right = row.recorded[:SHOWN], row.replayed[:SHOWN]
     if row.is_equal or not left or not right:
         marks = not row.is_equal
-        return ReplayedRow(row.step, _NAMES[row.kind], row.is_equal, [(left, marks)], [(right, marks)])
+        return ReplayedRow(row.step, str(_NAMES[row.kind]), row.is_equal, [(left, marks)], [(right, marks)])
     a, b = _WORDS.findall(left), _WORDS.findall(right)
     one: list[tuple[str, bool]] = []
     other: list[tuple[str, bool]] = []
     for tag, i, j, k, m in difflib.SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
         one.append(("".join(a[i:j]), tag != "equal"))
         other.append(("".join(b[k:m]), tag != "equal"))
-    return ReplayedRow(row.step, _NAMES[row.kind], False, one, other)
+    return ReplayedRow(row.step, str(_NAMES[row.kind]), False, one, other)

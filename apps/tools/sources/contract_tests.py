@@ -9,6 +9,7 @@ from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from apps.tools.connectors.base import IN_DB
 from apps.tools.connectors.making import source_tools
@@ -71,14 +72,14 @@ def contract_test_set(
     actor.require("tool.manage")
     name = " ".join(name.split())
     if not 1 <= len(name) <= 80:
-        raise invalid("name", "A test needs a name of 1 to 80 characters.")
+        raise invalid("name", _("A test needs a name of 1 to 80 characters."))
     if not isinstance(arguments, Mapping):
-        raise invalid("arguments", "Give the call's arguments as a JSON object.")
+        raise invalid("arguments", _("Give the call's arguments as a JSON object."))
     schema = json_checked("expected", expected or {})
     try:
         schema_check(schema)
     except SchemaRefused as error:
-        raise invalid("expected", f"This cannot be used: {error}.") from error
+        raise invalid("expected", _("This cannot be used: %(error)s.") % {"error": error}) from error
     with tenant_scope(tenant.pk):
         versions = ToolVersion.objects.filter(tenant=tenant, tool_name=tool_name)
         found = versions.order_by("-number").values_list("source_id", flat=True).first()
@@ -86,7 +87,9 @@ def contract_test_set(
             raise Missing("tool")
         own = ContractTest.objects.select_for_update(of=("self",)).filter(tenant=tenant, tool_name=tool_name)
         if not own.filter(name=name).exists() and own.count() >= MAX_TESTS:
-            raise invalid("name", f"This tool already has {MAX_TESTS} tests. Remove one first.")
+            raise invalid(
+                "name", _("This tool already has %(most)s tests. Remove one first.") % {"most": MAX_TESTS}
+            )
         row: ContractTest
         row, is_new = own.update_or_create(
             tenant=tenant,

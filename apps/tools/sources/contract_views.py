@@ -7,6 +7,7 @@ from typing import Any
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
 from apps.tools.sources import contract_tests
@@ -34,7 +35,7 @@ def test(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
     do = request.POST.get("do")
     if do == "delete":
         contract_tests.contract_test_delete(**who)
-        messages.success(request, f"The test “{row.name}” is removed.")
+        messages.success(request, _("The test “%(name)s” is removed.") % {"name": row.name})
         return redirect("tools:tool", tenant_slug, row.tool_name)
     if do == "run":
         try:
@@ -43,9 +44,12 @@ def test(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
             messages.error(request, error.message)
         else:
             if ran.last_problem:
-                messages.error(request, f"“{row.name}” failed: {ran.last_problem}")
+                messages.error(
+                    request,
+                    _("“%(name)s” failed: %(problem)s") % {"name": row.name, "problem": ran.last_problem},
+                )
             else:
-                messages.success(request, f"“{row.name}” passed.")
+                messages.success(request, _("“%(name)s” passed.") % {"name": row.name})
         return redirect("tools:contract-test", tenant_slug, pk)
     return _form(request, row.tool_name, ContractTestForm.initial_of(row), row)
 
@@ -63,7 +67,7 @@ def _form(request: TenantRequest, tool_name: str, initial: dict[str, Any], row: 
             for field, said in error.data.get("fields", {"": error.message}).items():
                 form.add_error(field if field in form.fields else None, said)
         else:
-            messages.success(request, "Saved.")
+            messages.success(request, _("Saved."))
             return redirect("tools:contract-test", request.tenant.slug, saved.pk)
     status = 422 if request.method == "POST" else 200
     context = {"tab": "sources", "form": form, "test": row, "tool_name": tool_name}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from apps.tools.connectors.http import origin
 from apps.tools.models import ToolCredential, ToolSource
@@ -60,19 +61,24 @@ def credential_set(
     secret, parameter = secret.strip(), parameter.strip()
     _check(placement, parameter)
     if not secret or len(secret) > MAX_SECRET or not secret.isascii() or not secret.isprintable():
-        raise invalid("secret", f"A credential is one line of 1 to {MAX_SECRET:,} characters of ASCII.")
+        raise invalid(
+            "secret",
+            _("A credential is one line of 1 to %(most)s characters of ASCII.") % {"most": f"{MAX_SECRET:,}"},
+        )
     with tenant_scope(tenant.pk):
         row_source = source_locked(tenant, source)
         if row_source.kind != ToolSource.Kind.PLUGIN and not origin(row_source.url)[1]:
             raise invalid(
-                "source", "Enter the source's address first. A credential is sent only to that host."
+                "source", _("Enter the source's address first. A credential is sent only to that host.")
             )
         own = ToolCredential.objects.filter(tenant=tenant, source=row_source)
         row = own.filter(placement=placement, parameter=parameter).first()
         is_new = row is None
         if is_new and own.count() >= MAX_CREDENTIALS:
             raise invalid(
-                "placement", f"This source already has {MAX_CREDENTIALS} credentials. Remove one first."
+                "placement",
+                _("This source already has %(most)s credentials. Remove one first.")
+                % {"most": MAX_CREDENTIALS},
             )
         row = row or ToolCredential(
             tenant=tenant, source=row_source, placement=placement, parameter=parameter
@@ -122,18 +128,18 @@ def credential_forget(*, tenant: Tenant, actor: Actor, pk: int, source: int | No
 def _check(placement: str, parameter: str) -> None:
     kinds = ToolCredential.Placement
     if placement not in kinds.values:
-        raise invalid("placement", f"Use one of {', '.join(kinds.values)}.")
+        raise invalid("placement", _("Use one of %(known)s.") % {"known": ", ".join(kinds.values)})
     if placement == kinds.BEARER and parameter:
-        raise invalid("parameter", "A bearer token needs no name. Leave it empty.")
+        raise invalid("parameter", _("A bearer token needs no name. Leave it empty."))
     if placement == kinds.HEADER and (not _HEADER.fullmatch(parameter) or parameter.lower() in _RESERVED):
         raise invalid(
-            "parameter", "Give the name of a header that can carry a credential, for example X-Api-Key."
+            "parameter", _("Give the name of a header that can carry a credential, for example X-Api-Key.")
         )
     if placement in (kinds.QUERY, kinds.BASIC) and (
         not 1 <= len(parameter) <= 80 or not parameter.isprintable()
     ):
         raise invalid(
-            "parameter", "Give the name of the query parameter, or of the user, in at most 80 characters."
+            "parameter", _("Give the name of the query parameter, or of the user, in at most 80 characters.")
         )
     if placement == kinds.BASIC and (":" in parameter or not parameter.isascii()):
-        raise invalid("parameter", "The user name must be ASCII without a colon.")
+        raise invalid("parameter", _("The user name must be ASCII without a colon."))

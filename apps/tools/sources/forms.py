@@ -6,6 +6,8 @@ import json
 from typing import Any
 
 from django import forms
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from apps.tools.models import ContractTest, ToolCredential, ToolSource
 from apps.tools.sources.credentials import MAX_SECRET
@@ -16,33 +18,41 @@ from basics.errors import DomainError
 class SourceForm(forms.Form):
     """A source; which fields are asked for depends on its kind."""
 
-    title = forms.CharField(required=False, max_length=120, help_text="For people.")
+    title = forms.CharField(
+        label=gettext_lazy("Title"), required=False, max_length=120, help_text=gettext_lazy("For people.")
+    )
     document_url = forms.CharField(
-        label="Address of the document",
+        label=gettext_lazy("Address of the document"),
         required=False,
         max_length=500,
-        help_text="It is read from there again when you refresh the source.",
+        help_text=gettext_lazy("It is read from there again when you refresh the source."),
         widget=forms.URLInput(attrs={"placeholder": "https://api.example.org/openapi.json"}),
     )
-    document_file = forms.FileField(label="or a file", required=False, help_text="OpenAPI 3 as JSON or YAML.")
+    document_file = forms.FileField(
+        label=gettext_lazy("or a file"), required=False, help_text=gettext_lazy("OpenAPI 3 as JSON or YAML.")
+    )
     document = forms.CharField(
-        label="or its text",
+        label=gettext_lazy("or its text"),
         required=False,
         widget=forms.Textarea(attrs={"rows": 4, "class": "mono", "spellcheck": "false"}),
     )
     url = forms.CharField(
-        label="Address",
+        label=gettext_lazy("Address"),
         required=False,
         max_length=500,
         widget=forms.URLInput(attrs={"placeholder": "https://api.example.org"}),
     )
     package = forms.CharField(
-        label="Plug-in", required=False, help_text="The name the server's operator has allowed."
+        label=gettext_lazy("Plug-in"),
+        required=False,
+        help_text=gettext_lazy("The name the server's operator has allowed."),
     )
     allowed_hosts = forms.CharField(
-        label="Further hosts",
+        label=gettext_lazy("Further hosts"),
         required=False,
-        help_text="Calls can go only to the address's host and these hosts. Separate with commas.",
+        help_text=gettext_lazy(
+            "Calls can go only to the address's host and these hosts. Separate with commas."
+        ),
     )
 
     _BY_KIND = {
@@ -51,8 +61,8 @@ class SourceForm(forms.Form):
         ToolSource.Kind.PLUGIN: ("package",),
     }
     _URL_HELP = {
-        ToolSource.Kind.OPENAPI: "Where the API is. Empty: the address in the document.",
-        ToolSource.Kind.MCP: "The MCP server's address with its path (streamable HTTP).",
+        ToolSource.Kind.OPENAPI: gettext_lazy("Where the API is. Empty: the address in the document."),
+        ToolSource.Kind.MCP: gettext_lazy("The MCP server's address with its path (streamable HTTP)."),
     }
 
     def __init__(self, *args: Any, kind: str, is_new: bool, **kwargs: Any) -> None:
@@ -68,7 +78,9 @@ class SourceForm(forms.Form):
         if is_new:
             self.fields["name"] = forms.CharField(
                 max_length=24,
-                help_text="Lower-case letters, digits and hyphens. Tool names start with it, rules use it, and it can't be changed later.",
+                help_text=_(
+                    "Lower-case letters, digits and hyphens. Tool names start with it, rules use it, and it can't be changed later."
+                ),
             )
             self.order_fields(["name", "title"])
 
@@ -78,12 +90,14 @@ class SourceForm(forms.Form):
         if not found:
             return ""
         if found.size > MAX_DOCUMENT:
-            raise forms.ValidationError(f"A document has at most {MAX_DOCUMENT:,} bytes.")
+            raise forms.ValidationError(
+                _("A document has at most %(most)s bytes.") % {"most": f"{MAX_DOCUMENT:,}"}
+            )
         try:
             return str(found.read().decode("utf-8-sig"))
         except UnicodeDecodeError as error:
             raise forms.ValidationError(
-                "The file isn't UTF-8 text. Save it as UTF-8 and try again."
+                _("The file isn't UTF-8 text. Save it as UTF-8 and try again.")
             ) from error
 
     def values(self) -> dict[str, Any]:
@@ -123,36 +137,42 @@ class SourceForm(forms.Form):
 class CredentialForm(forms.Form):
     """What a source's calls prove themselves with. The secret goes in and is never shown."""
 
-    placement = forms.ChoiceField(label="Sent as", choices=ToolCredential.Placement.choices)
+    placement = forms.ChoiceField(label=gettext_lazy("Sent as"), choices=ToolCredential.Placement.choices)
     parameter = forms.CharField(
-        label="Name",
+        label=gettext_lazy("Name"),
         required=False,
         max_length=80,
-        help_text="Name of the header or query parameter, or the user name; empty for a bearer token.",
+        help_text=gettext_lazy(
+            "Name of the header or query parameter, or the user name; empty for a bearer token."
+        ),
     )
     secret = forms.CharField(
+        label=gettext_lazy("Secret"),
         max_length=MAX_SECRET,
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
-        help_text="Encrypted, sent only to the address's host, and never shown again.",
+        help_text=gettext_lazy("Encrypted, sent only to the address's host, and never shown again."),
     )
 
 
 class ContractTestForm(forms.Form):
     """A sample call and what its result must look like."""
 
-    name = forms.CharField(max_length=80, widget=forms.TextInput(attrs={"autocomplete": "off"}))
+    name = forms.CharField(
+        label=gettext_lazy("Name"), max_length=80, widget=forms.TextInput(attrs={"autocomplete": "off"})
+    )
     arguments = forms.JSONField(
+        label=gettext_lazy("Arguments"),
         required=False,
         initial=dict,
         widget=forms.Textarea(attrs={"rows": 5, "class": "mono", "spellcheck": "false"}),
-        help_text="One JSON object. The test makes a real call with it.",
+        help_text=gettext_lazy("One JSON object. The test makes a real call with it."),
     )
     expected = forms.JSONField(
-        label="The result must fit",
+        label=gettext_lazy("The result must fit"),
         required=False,
         initial=dict,
         widget=forms.Textarea(attrs={"rows": 5, "class": "mono", "spellcheck": "false"}),
-        help_text="A JSON Schema; {} asks only that the call succeeds.",
+        help_text=gettext_lazy("A JSON Schema; {} asks only that the call succeeds."),
     )
 
     def values(self) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from apps.tools.connectors.base import kind_get
 from apps.tools.connectors.http import origin
@@ -74,7 +75,7 @@ def source_create(
     """
     actor.require("tool.manage")
     if kind not in ToolSource.Kind.values:
-        raise invalid("kind", f"Use one of {', '.join(ToolSource.Kind.values)}.")
+        raise invalid("kind", _("Use one of %(known)s.") % {"known": ", ".join(ToolSource.Kind.values)})
     row = ToolSource(tenant=tenant, kind=kind, name=_name_checked(name), is_enabled=is_enabled)
     _fill(
         row,
@@ -91,9 +92,15 @@ def source_create(
     with tenant_scope(tenant.pk):
         own = ToolSource.objects.filter(tenant=tenant)
         if own.count() >= MAX_SOURCES:
-            raise invalid("name", f"This workspace already has {MAX_SOURCES} sources. Remove one first.")
+            raise invalid(
+                "name",
+                _("This workspace already has %(most)s sources. Remove one first.") % {"most": MAX_SOURCES},
+            )
         if own.filter(name=row.name).exists():
-            raise invalid("name", f"A source named “{row.name}” already exists. Choose another name.")
+            raise invalid(
+                "name",
+                _("A source named “%(name)s” already exists. Choose another name.") % {"name": row.name},
+            )
         row.save()
         row.refresh_from_db()
         audit_record(
@@ -134,7 +141,9 @@ def source_update(*, tenant: Tenant, actor: Actor, pk: int, **changes: Any) -> T
         if had and origin(row.url) != had and row.credentials.exists():
             raise invalid(
                 "url",
-                "The stored credentials belong to the current address. Remove them first, change the address, then enter them again.",
+                _(
+                    "The stored credentials belong to the current address. Remove them first, change the address, then enter them again."
+                ),
             )
         changed = sorted(f for f in changes if getattr(row, f) != before[f])
         if not changed:
@@ -215,13 +224,13 @@ def invalid(field: str, message: str) -> Invalid:
 def json_checked(field: str, value: Any) -> dict[str, Any]:
     """Return an object as it can be stored. Raises Invalid for anything else, and for one that is too large."""
     if not isinstance(value, Mapping):
-        raise invalid(field, "Give an object.")
+        raise invalid(field, _("Give an object."))
     try:
         size, stored = len(json.dumps(value)), json_storable(dict(value))
     except (TypeError, ValueError, RecursionError) as error:
-        raise invalid(field, "This cannot be written as JSON, or is nested too deeply.") from error
+        raise invalid(field, _("This cannot be written as JSON, or is nested too deeply.")) from error
     if size > MAX_JSON:
-        raise invalid(field, f"Use at most {MAX_JSON:,} characters.")
+        raise invalid(field, _("Use at most %(most)s characters.") % {"most": f"{MAX_JSON:,}"})
     return dict(stored)
 
 
@@ -240,11 +249,14 @@ def _name_checked(name: str) -> str:
     if len(name) > 24 or not _NAME.fullmatch(name):
         raise invalid(
             "name",
-            "Use at most 24 lower-case letters, digits and single hyphens, starting with a letter.",
+            _("Use at most 24 lower-case letters, digits and single hyphens, starting with a letter."),
         )
     for bundle in bundle_list():
         if name == bundle.name or any(t.name.startswith(f"{name}_") for t in bundle.tools()):
-            raise invalid("name", f"“{name}” is used by this server's own tools. Choose another name.")
+            raise invalid(
+                "name",
+                _("“%(name)s” is used by this server's own tools. Choose another name.") % {"name": name},
+            )
     return name
 
 
@@ -254,10 +266,12 @@ def _fill(row: ToolSource, values: Mapping[str, Any]) -> None:
         if limit is not None:
             value = value.strip()
             if len(value) > limit or not value.isprintable():
-                raise invalid(field, f"Enter one line of at most {limit} characters.")
+                raise invalid(field, _("Enter one line of at most %(most)s characters.") % {"most": limit})
         elif field == "document" and (len(value) > MAX_DOCUMENT or "\0" in value):
             raise invalid(
-                field, f"A document has at most {MAX_DOCUMENT:,} characters, and no NUL among them."
+                field,
+                _("A document has at most %(most)s characters, and no NUL among them.")
+                % {"most": f"{MAX_DOCUMENT:,}"},
             )
         elif field == "settings":
             value = json_checked(field, value)
@@ -272,8 +286,9 @@ def _hosts_checked(hosts: Sequence[str]) -> list[str]:
     if odd is not None:
         raise invalid(
             "allowed_hosts",
-            f"“{odd[:80]}” isn't a host name. Write it like api.example.org, without https:// or port.",
+            _("“%(host)s” isn't a host name. Write it like api.example.org, without https:// or port.")
+            % {"host": odd[:80]},
         )
     if len(found) > 50:
-        raise invalid("allowed_hosts", "Enter at most 50 hosts.")
+        raise invalid("allowed_hosts", _("Enter at most 50 hosts."))
     return list(dict.fromkeys(found))

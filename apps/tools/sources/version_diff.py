@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from django.utils.translation import gettext as _
+
 if TYPE_CHECKING:
     from apps.tools.models import ToolVersion
 
@@ -111,14 +113,14 @@ def _field(name: str, old: Any, new: Any, *, is_first: bool) -> FieldChange:
     why = ""
     if name == "side_effects" and new:
         why = (
-            "It changes data outside."
+            _("It changes data outside.")
             if is_first
-            else "It only read data before; now it changes data outside."
+            else _("It only read data before; now it changes data outside.")
         )
     elif name == "idempotent" and not new and not is_first:
-        why = "Repeating it was safe before; now it may not be."
+        why = _("Repeating it was safe before; now it may not be.")
     elif name == "wire" and not is_first:
-        why = "Its address, or the way it is called, has changed."
+        why = _("Its address, or the way it is called, has changed.")
     return FieldChange(name, old, new, bool(why), why)
 
 

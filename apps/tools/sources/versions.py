@@ -8,6 +8,8 @@ from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from apps.tools.connectors.base import FoundTool, SourceError
 from apps.tools.models import ContractTest, ToolSource, ToolVersion
@@ -204,7 +206,9 @@ def version_reject(
         for row in rows:
             if row.state != State.WAITING:
                 raise Conflict(
-                    "version_not_waiting", f"{row} is no longer waiting: it is {row.get_state_display()}."
+                    "version_not_waiting",
+                    _("%(version)s is no longer waiting: it is %(state)s.")
+                    % {"version": row, "state": row.get_state_display()},
                 )
         _decide(rows, State.REJECTED, actor)
         _audit(tenant, actor, "tool_version.reject", rows, {})
@@ -236,8 +240,17 @@ def _refusal(failed: Sequence[TestRun]) -> Conflict:
     first = failed[0]
     return Conflict(
         "contract_tests_failed",
-        f"{len(failed)} contract test{'s' if len(failed) > 1 else ''} failed, so nothing was accepted. "
-        f"“{first.test.name}” of {first.version}: {first.problem}",
+        ngettext(
+            "%(count)s contract test failed, so nothing was accepted. “%(test)s” of %(version)s: %(problem)s",
+            "%(count)s contract tests failed, so nothing was accepted. “%(test)s” of %(version)s: %(problem)s",
+            len(failed),
+        )
+        % {
+            "count": len(failed),
+            "test": first.test.name,
+            "version": first.version,
+            "problem": first.problem,
+        },
         data={
             "failures": [
                 {
@@ -259,7 +272,7 @@ def _versions(
     """Return the versions of these ids, of tools that differ, in order of their names. Raises Invalid, Missing."""
     wanted = set(pks)
     if not 0 < len(wanted) <= MAX_AT_ONCE:
-        raise invalid("versions", f"Choose 1 to {MAX_AT_ONCE:,} versions.")
+        raise invalid("versions", _("Choose 1 to %(most)s versions.") % {"most": f"{MAX_AT_ONCE:,}"})
     rows = ToolVersion.objects.filter(tenant=tenant, pk__in=wanted).order_by("tool_name", "pk")
     if source is not None:
         rows = rows.filter(source_id=source)
@@ -267,15 +280,15 @@ def _versions(
     if len(found) != len(wanted):
         raise Missing("version")
     if len({row.tool_name for row in found}) != len(found):
-        raise invalid("versions", "Two of these are versions of the same tool. Choose one.")
+        raise invalid("versions", _("Two of these are versions of the same tool. Choose one."))
     return found
 
 
 def _check_acceptable(row: ToolVersion) -> None:
     if row.state == State.CURRENT:
-        raise Conflict("version_current", f"{row} is already the current version.")
+        raise Conflict("version_current", _("%(version)s is already the current version.") % {"version": row})
     if row.is_gone:
-        raise Conflict("version_gone", f"The source no longer has {row.tool_name}.")
+        raise Conflict("version_gone", _("The source no longer has %(tool)s.") % {"tool": row.tool_name})
 
 
 def _tests_of(tenant: Tenant, rows: Sequence[ToolVersion]) -> list[tuple[ContractTest, ToolVersion]]:

@@ -8,6 +8,8 @@ from django.contrib import messages
 from django.db import transaction
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
@@ -94,7 +96,7 @@ def source_edit(request: TenantRequest, tenant_slug: str, pk: int) -> HttpRespon
         except (Invalid, SourceError) as error:
             form.refuse(error)
         else:
-            messages.success(request, "Saved.")
+            messages.success(request, _("Saved."))
             return redirect("tools:source", tenant_slug, pk)
     status = 422 if request.method == "POST" else 200
     context = {"tab": "sources", "source": row, "form": form}
@@ -111,16 +113,17 @@ def source_act(request: TenantRequest, tenant_slug: str, pk: int) -> HttpRespons
         services.source_refresh(**who)
     elif do in ("on", "off"):
         services.source_update(**who, is_enabled=do == "on")
-        messages.success(request, f"{row} is now {do}.")
+        told = _("%(source)s is now on.") if do == "on" else _("%(source)s is now off.")
+        messages.success(request, told % {"source": row})
     elif do == "delete":
         if request.POST.get("confirm", "").strip() != row.name:
-            messages.error(request, "Nothing was removed: the name you typed doesn't match.")
+            messages.error(request, _("Nothing was removed: the name you typed doesn't match."))
             return redirect("tools:source", tenant_slug, pk)
         services.source_delete(**who)
-        messages.success(request, f"“{row}” and its tools are removed.")
+        messages.success(request, _("“%(source)s” and its tools are removed.") % {"source": row})
         return redirect("tools:sources", tenant_slug)
     else:
-        raise Invalid("invalid", "Unknown action.")
+        raise Invalid("invalid", _("Unknown action."))
     return redirect("tools:source", tenant_slug, pk)
 
 
@@ -136,7 +139,7 @@ def source_credential(request: TenantRequest, tenant_slug: str, pk: int) -> Http
         own = credential_list(actor=request.actor, source=pk)
         pks = [c.pk for c in own if str(c.pk) == forget]
         credentials.credential_forget(**who, pk=pks[0] if pks else 0)
-        messages.success(request, "Credential removed.")
+        messages.success(request, _("Credential removed."))
         return redirect("tools:source", tenant_slug, pk)
     form = CredentialForm(request.POST)
     if form.is_valid():
@@ -145,7 +148,7 @@ def source_credential(request: TenantRequest, tenant_slug: str, pk: int) -> Http
         except Invalid as error:
             _refuse(form, error)
         else:
-            messages.success(request, "Stored. It is encrypted and not shown again.")
+            messages.success(request, _("Stored. It is encrypted and not shown again."))
             return redirect("tools:source", tenant_slug, pk)
     context = _page(request, row) | {"credential": form}
     return render(request, "tools/source.html", context, status=422)
@@ -166,23 +169,31 @@ def versions_decide(request: TenantRequest, tenant_slug: str, pk: int) -> HttpRe
         own = version_list(actor=request.actor, source=pk).filter(pk__in=[int(v) for v in chosen])
         pks = list(own.values_list("pk", flat=True))
     if not pks:
-        messages.error(request, "Choose at least one version.")
+        messages.error(request, _("Choose at least one version."))
         return redirect("tools:source", tenant_slug, pk)
     try:
         if do in ("accept", "accept-all", "force"):
             versions.version_accept(**who, pks=pks, force=do == "force")
-            said = "accepted"
+            said = ngettext(
+                "%(source)s: %(count)s version accepted.",
+                "%(source)s: %(count)s versions accepted.",
+                len(pks),
+            )
         elif do in ("reject", "reject-all"):
             versions.version_reject(**who, pks=pks)
-            said = "rejected"
+            said = ngettext(
+                "%(source)s: %(count)s version rejected.",
+                "%(source)s: %(count)s versions rejected.",
+                len(pks),
+            )
         else:
-            raise Invalid("invalid", "Accept or reject.")
+            raise Invalid("invalid", _("Accept or reject."))
     except Conflict as error:
         messages.error(request, error.message)
         if len(pks) == 1:
             return redirect("tools:version", tenant_slug, pks[0])
     else:
-        messages.success(request, f"{row}: {len(pks)} version{'s' if len(pks) > 1 else ''} {said}.")
+        messages.success(request, said % {"source": row, "count": len(pks)})
     return redirect("tools:source", tenant_slug, pk)
 
 

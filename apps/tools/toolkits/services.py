@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from apps.collections.models import Collection
 from apps.tools.models import CollectionToolkit, Toolkit, ToolkitMember
@@ -40,12 +41,13 @@ def toolkit_set(
     actor.require("tool.manage")
     name = " ".join(name.split())
     if not 1 <= len(name) <= 80:
-        raise Invalid("invalid", "A toolkit needs a name of 1 to 80 characters.", data={"field": "name"})
+        raise Invalid("invalid", _("A toolkit needs a name of 1 to 80 characters."), data={"field": "name"})
     names = list(dict.fromkeys(tool.strip() for tool in tools))
     if len(names) > MAX_MEMBERS or any(not 1 <= len(n) <= 64 for n in names):
         raise Invalid(
             "invalid",
-            f"A toolkit has at most {MAX_MEMBERS} tools, whose names have 1 to 64 characters.",
+            _("A toolkit has at most %(most)s tools, whose names have 1 to 64 characters.")
+            % {"most": MAX_MEMBERS},
             data={"field": "tools"},
         )
     with tenant_scope(tenant.pk):
@@ -83,7 +85,7 @@ def toolkit_delete(*, tenant: Tenant, actor: Actor, pk: int) -> None:
         if kit is None:
             raise Missing("toolkit")
         if kit.grants.exists():
-            raise Invalid("toolkit_used", "This toolkit is used in rules. Delete those rules first.")
+            raise Invalid("toolkit_used", _("This toolkit is used in rules. Delete those rules first."))
         audit_record(
             tenant=tenant,
             actor=actor,
@@ -120,7 +122,7 @@ def collection_toolkit_set(
             if kit is None:
                 raise Invalid(
                     "invalid",
-                    "This toolkit no longer exists. Choose another one.",
+                    _("This toolkit no longer exists. Choose another one."),
                     data={"field": "toolkit"},
                 )
         own = CollectionToolkit.objects.filter(tenant=tenant, collection=row)

@@ -8,6 +8,8 @@ from django import forms
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
@@ -24,13 +26,15 @@ class CollectionToolkitForm(forms.Form):
     """Which toolkit a collection has."""
 
     toolkit = forms.ChoiceField(
-        required=False, help_text="Conversations about this collection have its tools from the start."
+        label=gettext_lazy("Toolkit"),
+        required=False,
+        help_text=gettext_lazy("Conversations about this collection have its tools from the start."),
     )
 
     def __init__(self, *args: Any, kits: list[tuple[int, str]], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         field: Any = self.fields["toolkit"]
-        field.choices = [("", "None"), *((str(pk), name) for pk, name in kits)]
+        field.choices = [("", _("None")), *((str(pk), name) for pk, name in kits)]
 
 
 @never_cache
@@ -58,7 +62,7 @@ def collection_tools(request: TenantRequest, tenant_slug: str, pk: int) -> HttpR
         except Invalid as error:
             add_refusal(form, error)
         else:
-            messages.success(request, "Toolkit saved for this collection.")
+            messages.success(request, _("Toolkit saved for this collection."))
             return redirect("tools:collection", tenant_slug, pk)
     context = section(request, collection, "settings") | {
         "form": form,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from apps.tools.policy.engine import ToolFacts
 from apps.tools.toolset.bundles import Bundle, bundle_list
 from apps.tools.toolset.guard import Guard
@@ -92,7 +94,11 @@ def code_toolset(guard: Guard, run: Run, *, theirs: Sequence[Tool] = ()) -> Tool
     if not shown:
         raise Conflict(
             "programs_not_allowed",
-            "This assistant answers with programs, and you can't run any. Ask an owner of the workspace to allow you the group {CODE_MODE} under Tools, or choose another assistant.",
+            _(
+                "This assistant answers with programs, and you can't run any. Ask an owner of the workspace to allow "
+                "you the group %(group)s under Tools, or choose another assistant."
+            )
+            % {"group": CODE_MODE},
         )
     return CodeToolset([*shown, *theirs], inner)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable, Sequence
 
+from django.utils import dateformat
+
 from runs.usage_figures import Usage, UsageRow
 from web.charts import Bars, Columns, bars_chart, columns_chart
 
@@ -38,4 +40,4 @@ def _bars(rows: Sequence[UsageRow], value: Callable[[UsageRow], tuple[float, flo
 
 def _day(key: str) -> str:
     day = datetime.date.fromisoformat(key)
-    return f"{day.day} {day:%b}"
+    return dateformat.format(day, "j M")

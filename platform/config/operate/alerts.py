@@ -8,9 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
+
+from django.utils.translation import gettext_lazy
 
 from tenancy.readings import Figure
+
+if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
 
 Severity = Literal["critical", "warning", "info"]
 _ORDER: Final = {"critical": 0, "warning": 1, "info": 2}
@@ -34,8 +39,8 @@ class AlertRule:
     figure: str
     sign: Literal["<", ">", "==", "abs>"]
     threshold: float
-    summary: str
-    action: str
+    summary: StrOrPromise
+    action: StrOrPromise
     part_of: str = ""
 
     def crossed_by(self, value: float) -> bool:
@@ -54,8 +59,8 @@ RULES: Final = (
         "workers",
         "==",
         0,
-        "No worker is alive: no answer is written and no document read.",
-        "Start a worker: python manage.py worker",
+        gettext_lazy("No worker is alive: no answer is written and no document read."),
+        gettext_lazy("Start a worker: python manage.py worker"),
     ),
     AlertRule(
         "GroundworkWorkerLost",
@@ -63,8 +68,8 @@ RULES: Final = (
         "workers_lost",
         ">",
         0,
-        "A worker vanished without an orderly end.",
-        "Look for a kill for memory, or a machine that went away. Its jobs were taken over.",
+        gettext_lazy("A worker vanished without an orderly end."),
+        gettext_lazy("Look for a kill for memory, or a machine that went away. Its jobs were taken over."),
     ),
     AlertRule(
         "GroundworkQueueOld",
@@ -72,8 +77,8 @@ RULES: Final = (
         "queue_oldest_seconds",
         ">",
         300,
-        "A job has waited for five minutes.",
-        "Add workers, or see what keeps those that run busy.",
+        gettext_lazy("A job has waited for five minutes."),
+        gettext_lazy("Add workers, or see what keeps those that run busy."),
     ),
     AlertRule(
         "GroundworkJobStuck",
@@ -81,8 +86,8 @@ RULES: Final = (
         "jobs_running_oldest_seconds",
         ">",
         3600,
-        "A job has run for an hour without a pause.",
-        "Find it in the admin under Jobs; cancel it, or end its worker process.",
+        gettext_lazy("A job has run for an hour without a pause."),
+        gettext_lazy("Find it in the admin under Jobs; cancel it, or end its worker process."),
     ),
     AlertRule(
         "GroundworkJobAbandoned",
@@ -90,8 +95,8 @@ RULES: Final = (
         "jobs_lease_expired",
         ">",
         0,
-        "A job has lost its worker, and no other worker takes it over.",
-        "See that a worker is alive and reaches the database.",
+        gettext_lazy("A job has lost its worker, and no other worker takes it over."),
+        gettext_lazy("See that a worker is alive and reaches the database."),
     ),
     AlertRule(
         "GroundworkBudgetUsedUp",
@@ -99,8 +104,8 @@ RULES: Final = (
         "budgets_used_up",
         ">",
         0,
-        "A budget is used up: its calls are refused until its period ends.",
-        "The workspace's usage page names it. Raise it, or wait.",
+        gettext_lazy("A budget is used up: its calls are refused until its period ends."),
+        gettext_lazy("The workspace's usage page names it. Raise it, or wait."),
     ),
     AlertRule(
         "GroundworkFilesNotSwept",
@@ -108,8 +113,8 @@ RULES: Final = (
         "blobs_due_oldest_seconds",
         ">",
         3600,
-        "Files that should have been removed an hour ago are still there.",
-        "The log of the workers (blobs) has the answer of the store.",
+        gettext_lazy("Files that should have been removed an hour ago are still there."),
+        gettext_lazy("The log of the workers (blobs) has the answer of the store."),
     ),
     AlertRule(
         "GroundworkBackupFailed",
@@ -117,8 +122,8 @@ RULES: Final = (
         "backup_failed",
         ">",
         0,
-        "The last backup failed.",
-        "The reason is below under Backups. It is tried again an hour later.",
+        gettext_lazy("The last backup failed."),
+        gettext_lazy("The reason is below under Backups. It is tried again an hour later."),
     ),
     AlertRule(
         "GroundworkBackupOverdue",
@@ -126,8 +131,8 @@ RULES: Final = (
         "backup_overdue_seconds",
         ">",
         43200,
-        "There is no good backup of the last 36 hours.",
-        "See that a worker runs, then what is below under Backups.",
+        gettext_lazy("There is no good backup of the last 36 hours."),
+        gettext_lazy("See that a worker runs, then what is below under Backups."),
     ),
     AlertRule(
         "GroundworkBackupUnproven",
@@ -135,8 +140,8 @@ RULES: Final = (
         "backup_verify_failed",
         ">",
         0,
-        "The last verification found that a backup can't be restored whole.",
-        "The reason is below under Backups. Write a new backup and verify it.",
+        gettext_lazy("The last verification found that a backup can't be restored whole."),
+        gettext_lazy("The reason is below under Backups. Write a new backup and verify it."),
     ),
     AlertRule(
         "GroundworkBackupVerifyOverdue",
@@ -144,8 +149,8 @@ RULES: Final = (
         "backup_verify_overdue_seconds",
         ">",
         86400,
-        "No backup was verified in time.",
-        "See that a worker runs and has the disk space of the database once more.",
+        gettext_lazy("No backup was verified in time."),
+        gettext_lazy("See that a worker runs and has the disk space of the database once more."),
     ),
     AlertRule(
         "GroundworkAuditStreamFails",
@@ -153,8 +158,8 @@ RULES: Final = (
         "audit_stream_failures",
         ">",
         2,
-        "A receiver of audit events doesn't take them.",
-        "The log has the reason (audit_stream_not_taken). Events wait; none is lost.",
+        gettext_lazy("A receiver of audit events doesn't take them."),
+        gettext_lazy("The log has the reason (audit_stream_not_taken). Events wait; none is lost."),
     ),
     AlertRule(
         "GroundworkDiskNearlyFull",
@@ -162,8 +167,8 @@ RULES: Final = (
         "disk_free_bytes",
         "<",
         0.1,
-        "Less than a tenth of the data directory's disk is free.",
-        "Free space, or move the data directory to a larger disk.",
+        gettext_lazy("Less than a tenth of the data directory's disk is free."),
+        gettext_lazy("Free space, or move the data directory to a larger disk."),
         part_of="disk_size_bytes",
     ),
     AlertRule(
@@ -172,8 +177,8 @@ RULES: Final = (
         "database_up",
         "==",
         0,
-        "The database doesn't answer.",
-        "Start it, or see DATABASE_URL. Web and workers connect again by themselves.",
+        gettext_lazy("The database doesn't answer."),
+        gettext_lazy("Start it, or see DATABASE_URL. Web and workers connect again by themselves."),
     ),
     AlertRule(
         "GroundworkDatabaseSlow",
@@ -181,8 +186,8 @@ RULES: Final = (
         "database_reading_seconds",
         ">",
         1,
-        "The database takes more than a second for a few small statements.",
-        "Look for long transactions (pg_stat_activity), locks, and a disk that is busy.",
+        gettext_lazy("The database takes more than a second for a few small statements."),
+        gettext_lazy("Look for long transactions (pg_stat_activity), locks, and a disk that is busy."),
     ),
     AlertRule(
         "GroundworkDatabaseConnections",
@@ -190,8 +195,8 @@ RULES: Final = (
         "database_connections",
         ">",
         0.9,
-        "More than nine tenths of the database's connections are in use.",
-        "Put PgBouncer in front (GROUNDWORK_LISTEN_URL), or raise max_connections.",
+        gettext_lazy("More than nine tenths of the database's connections are in use."),
+        gettext_lazy("Put PgBouncer in front (GROUNDWORK_LISTEN_URL), or raise max_connections."),
         part_of="database_connections_most",
     ),
     AlertRule(
@@ -200,8 +205,8 @@ RULES: Final = (
         "database_pool_waiting",
         ">",
         0,
-        "Requests wait for a database connection.",
-        "Add web processes, and see whether the database is slow.",
+        gettext_lazy("Requests wait for a database connection."),
+        gettext_lazy("Add web processes, and see whether the database is slow."),
     ),
     AlertRule(
         "GroundworkClockOff",
@@ -209,8 +214,10 @@ RULES: Final = (
         "database_clock_offset_seconds",
         "abs>",
         5,
-        "The clock of this machine is more than five seconds away from the database's.",
-        "See that both machines set their clocks (NTP): leases and sign-in codes depend on them.",
+        gettext_lazy("The clock of this machine is more than five seconds away from the database's."),
+        gettext_lazy(
+            "See that both machines set their clocks (NTP): leases and sign-in codes depend on them."
+        ),
     ),
 )
 

@@ -16,6 +16,8 @@ from django.conf import settings
 from django.db import connection
 from django.db.models import Count
 from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
 
 from backups.models import BackupResult
 from backups.results import last_result
@@ -39,7 +41,11 @@ _FAILED_READ = 500
 _FAILED_SHOWN = 20
 _WORKSPACES = 20
 _WORKERS_SHOWN = 20
-LANES = {"loop": "Answers and calls", "cpu": "Documents and data", "scan": "Scanned pages"}
+LANES = {
+    "loop": gettext_lazy("Answers and calls"),
+    "cpu": gettext_lazy("Documents and data"),
+    "scan": gettext_lazy("Scanned pages"),
+}
 
 
 def lasted(seconds: float) -> str:
@@ -47,7 +53,8 @@ def lasted(seconds: float) -> str:
     for unit, size, below in (("s", 1, 120), ("min", 60, 7200), ("h", 3600, 172_800)):
         if seconds < below:
             return f"{seconds / size:.0f} {unit}"
-    return f"{seconds / 86_400:.0f} days"
+    days = round(seconds / 86_400)
+    return ngettext("%(count)s day", "%(count)s days", days) % {"count": days}
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +216,7 @@ def _lanes(figures: Sequence[Figure]) -> list[LaneState]:
     return [
         LaneState(
             lane,
-            LANES[lane],
+            str(LANES[lane]),
             int(told.get(("queue_jobs", lane), 0)),
             told.get(("queue_oldest_seconds", lane), 0.0),
             int(told.get(("jobs_running", lane), 0)),
@@ -328,7 +335,7 @@ def _versions() -> list[tuple[str, str]]:
     return [
         ("Groundwork", code_version()),
         ("PostgreSQL", str(row[0]).partition(" ")[0]),
-        ("pgvector", row[1] or "not installed"),
+        ("pgvector", row[1] or _("not installed")),
         ("Python", machine.python_version()),
         ("Django", django.get_version()),
     ]

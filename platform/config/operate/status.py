@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final, Literal, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from tenancy.readings import Figure, readings
 
+if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
+
 State = Literal["ok", "slow", "down"]
-WORDS: Final[dict[State, str]] = {"ok": "Works", "slow": "Slower than usual", "down": "Doesn't work"}
+WORDS: Final[dict[State, StrOrPromise]] = {
+    "ok": gettext_lazy("Works"),
+    "slow": gettext_lazy("Slower than usual"),
+    "down": gettext_lazy("Doesn't work"),
+}
 ANSWERS_SLOW_S = 60
 DOCUMENTS_SLOW_S = 600
 
@@ -31,7 +40,7 @@ class PartState:
     @property
     def words(self) -> str:
         """Its state in words."""
-        return WORDS[self.state]
+        return str(WORDS[self.state])
 
 
 def parts_now(figures: list[Figure]) -> list[PartState]:
@@ -51,9 +60,9 @@ def parts_now(figures: list[Figure]) -> list[PartState]:
         return "slow" if waiting.get(lane, 0.0) > slow_s else "ok"
 
     return [
-        PartState("Pages and API", "Signing in, reading, searching", "ok" if has_database else "down"),
-        PartState("Answers", "New answers in conversations", of_lane("loop", ANSWERS_SLOW_S)),
-        PartState("Documents", "Reading new documents", of_lane("cpu", DOCUMENTS_SLOW_S)),
+        PartState(_("Pages and API"), _("Signing in, reading, searching"), "ok" if has_database else "down"),
+        PartState(_("Answers"), _("New answers in conversations"), of_lane("loop", ANSWERS_SLOW_S)),
+        PartState(_("Documents"), _("Reading new documents"), of_lane("cpu", DOCUMENTS_SLOW_S)),
     ]
 
 

@@ -9,6 +9,7 @@ from typing import Concatenate, ParamSpec, cast
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
@@ -62,5 +63,7 @@ def retry(request: UserRequest) -> HttpResponse:
     except DomainError as error:
         messages.error(request, error.message)
     else:
-        messages.success(request, f"{job.kind} #{job.pk} is being done again.")
+        messages.success(
+            request, _("%(kind)s #%(number)s is being done again.") % {"kind": job.kind, "number": job.pk}
+        )
     return redirect("operate:overview")

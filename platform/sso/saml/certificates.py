@@ -11,6 +11,7 @@ from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding
+from django.utils.translation import gettext as _
 
 from sso.fetching import ProviderFailed
 
@@ -28,7 +29,7 @@ def certificates_read(text: str) -> list[x509.Certificate]:
     """
     blocks = _PEM.findall(text) or ([text] if text.strip() else [])
     if not 1 <= len(blocks) <= MAX_CERTIFICATES:
-        raise _bad(f"1 to {MAX_CERTIFICATES} are needed")
+        raise _bad(_("Certificates: 1 to %(most)s are needed.") % {"most": MAX_CERTIFICATES})
     return [_certificate(block) for block in blocks]
 
 
@@ -47,16 +48,19 @@ def _certificate(block: str) -> x509.Certificate:
         found = x509.load_der_x509_certificate(base64.b64decode("".join(block.split()), validate=True))
         key = found.public_key()
     except (ValueError, binascii.Error, TypeError) as error:
-        raise _bad("one can't be read") from error
+        raise _bad(_("Certificates: one can't be read.")) from error
     except UnsupportedAlgorithm as error:
-        raise _bad("one has a key that isn't supported") from error
+        raise _bad(_("Certificates: one has a key that isn't supported.")) from error
     if isinstance(key, rsa.RSAPublicKey):
         if key.key_size < MIN_RSA_BITS:
-            raise _bad(f"one has an RSA key of {key.key_size} bits; {MIN_RSA_BITS} are needed")
+            raise _bad(
+                _("Certificates: one has an RSA key of %(bits)s bits; %(needed)s are needed.")
+                % {"bits": key.key_size, "needed": MIN_RSA_BITS}
+            )
     elif not isinstance(key, ec.EllipticCurvePublicKey) or not isinstance(key.curve, CURVES):
-        raise _bad("one has a key that isn't RSA or ECDSA (P-256, P-384, P-521)")
+        raise _bad(_("Certificates: one has a key that isn't RSA or ECDSA (P-256, P-384, P-521)."))
     return found
 
 
-def _bad(why: str) -> ProviderFailed:
-    return ProviderFailed("sso_certificate", f"Certificates: {why}.")
+def _bad(message: str) -> ProviderFailed:
+    return ProviderFailed("sso_certificate", message)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from django.utils.translation import gettext as _
+
 from sso.fetching import ProviderFailed, bytes_get
 from sso.saml.certificates import certificates_read, certificates_text
 from sso.saml.documents import METADATA, document_parse, found, text_of
@@ -37,13 +39,13 @@ def metadata_read(given: str) -> Metadata:
     given = given.strip()
     data = bytes_get(given, "Metadata") if given.startswith(("http://", "https://")) else given.encode()
     if len(data) > MAX_METADATA:
-        raise _bad("it is too large")
+        raise _bad(_("Metadata: it is too large."))
     root = document_parse(data, "Metadata", is_signed=False)
     if root.tag not in {f"{{{METADATA}}}EntityDescriptor", f"{{{METADATA}}}EntitiesDescriptor"}:
-        raise _bad("it isn't the metadata of a SAML provider")
+        raise _bad(_("Metadata: it isn't the metadata of a SAML provider."))
     roles = list(root.iter(f"{{{METADATA}}}IDPSSODescriptor"))
     if len(roles) != 1:
-        raise _bad(f"it describes {len(roles)} identity providers, not one")
+        raise _bad(_("Metadata: it describes %(count)s identity providers, not one.") % {"count": len(roles)})
     role = roles[0]
     entity = role.getparent()
     entity_id = entity.get("entityID", "") if entity is not None else ""
@@ -53,14 +55,14 @@ def metadata_read(given: str) -> Metadata:
         if one.get("Binding") == REDIRECT
     ]
     if not addresses:
-        raise _bad("it names no sign-in address with the HTTP-Redirect binding")
+        raise _bad(_("Metadata: it names no sign-in address with the HTTP-Redirect binding."))
     keys = [one for one in found(role, "./md:KeyDescriptor") if one.get("use", "signing") == "signing"]
     texts = [text_of(one) for key in keys for one in found(key, ".//ds:X509Certificate")]
     if not texts:
-        raise _bad("it has no signing certificate")
+        raise _bad(_("Metadata: it has no signing certificate."))
     certificates = [one for text in dict.fromkeys(texts) for one in certificates_read(text)]
     return Metadata(entity_id.strip(), addresses[0].strip(), certificates_text(certificates))
 
 
-def _bad(why: str) -> ProviderFailed:
-    return ProviderFailed("sso_metadata", f"Metadata: {why}.")
+def _bad(message: str) -> ProviderFailed:
+    return ProviderFailed("sso_metadata", message)

@@ -9,6 +9,7 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from basics.errors import Invalid
 from sso.fetching import ProviderFailed, address_checked
@@ -67,11 +68,11 @@ def saml_connection_set(
     issuer, sso_url = issuer.strip(), sso_url.strip()
     is_draft = not (issuer or sso_url or certificates.strip())
     if is_draft and pk is not None:
-        raise invalid("metadata", "Enter the provider's metadata.")
+        raise invalid("metadata", _("Enter the provider's metadata."))
     if not is_draft:
         certificates = _provider_check(issuer, sso_url, certificates)
     if len(email_claim) > 200 or not email_claim.isprintable():
-        raise invalid("email_claim", "Enter the name of the attribute.")
+        raise invalid("email_claim", _("Enter the name of the attribute."))
     return connection_save(
         tenant=tenant,
         actor=actor,
@@ -89,9 +90,9 @@ def saml_connection_set(
 
 def _provider_check(issuer: str, sso_url: str, certificates: str) -> str:
     if not 1 <= len(issuer) <= 300 or not issuer.isprintable():
-        raise invalid("issuer", "Enter the provider's entity ID, of at most 300 characters.")
+        raise invalid("issuer", _("Enter the provider's entity ID, of at most 300 characters."))
     if not 1 <= len(sso_url) <= 1000 or "#" in sso_url:
-        raise invalid("sso_url", "Enter the provider's sign-in address, of at most 1,000 characters.")
+        raise invalid("sso_url", _("Enter the provider's sign-in address, of at most 1,000 characters."))
     try:
         address_checked(sso_url, "Sign-in address")
     except ProviderFailed as error:
@@ -101,7 +102,9 @@ def _provider_check(issuer: str, sso_url: str, certificates: str) -> str:
     except ProviderFailed as error:
         raise invalid("certificates", error.message) from error
     if all(expires_at(one) <= timezone.now() for one in found):
-        raise invalid("certificates", "Certificates: all of them have expired. Enter the provider's new one.")
+        raise invalid(
+            "certificates", _("Certificates: all of them have expired. Enter the provider's new one.")
+        )
     return certificates_text(found)
 
 
@@ -166,7 +169,7 @@ def answer_take(*, connection: SsoConnection, token: str, request_id: str) -> di
             .first()
         )
         if row is None:
-            raise Invalid("sso_state", "This answer belongs to no sign-in of this browser. Begin again.")
+            raise Invalid("sso_state", _("This answer belongs to no sign-in of this browser. Begin again."))
         claims: dict[str, Any] = row.claims
         row.claims, row.taken_at = {}, timezone.now()
         row.save(update_fields=["claims", "taken_at"])

@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_GET, require_POST
@@ -52,7 +53,7 @@ def acs(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         )
         said = response_read(request.POST["SAMLResponse"], expected, now=timezone.now())
         if not 1 <= len(state) <= MAX_STATE or not state.isprintable():
-            raise Invalid("sso_state", "This answer belongs to no sign-in of this browser. Begin again.")
+            raise Invalid("sso_state", _("This answer belongs to no sign-in of this browser. Begin again."))
         token = answer_keep(connection=connection, said=said)
     except (ProviderFailed, Invalid) as error:
         return refused(request, connection, error)

@@ -5,15 +5,16 @@ from __future__ import annotations
 from django.conf import settings
 from django.db import models
 from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy
 
 from tenancy.models.base import TenantModel
 
 
 class Role(models.TextChoices):
-    OWNER = "owner"
-    ADMIN = "admin"
-    MEMBER = "member"
-    VIEWER = "viewer"
+    OWNER = "owner", gettext_lazy("Owner")
+    ADMIN = "admin", gettext_lazy("Admin")
+    MEMBER = "member", gettext_lazy("Member")
+    VIEWER = "viewer", gettext_lazy("Viewer")
 
 
 class Membership(TenantModel):

@@ -17,6 +17,7 @@ from datetime import timedelta
 
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from basics.errors import Conflict, Denied, DomainError, Invalid, Missing
 from tenancy import keys
@@ -82,15 +83,17 @@ def connection_allow(
     """
     actor.require("app.connect")
     if actor.kind != "user":
-        raise Denied("permission_denied", "Only a person can connect an application.")
+        raise Denied("permission_denied", _("Only a person can connect an application."))
     chosen = sorted(set(scopes))
     if not chosen or set(chosen) - set(APP_SCOPES):
-        raise Invalid("invalid", "Choose what the application can do.", data={"field": "scopes"})
+        raise Invalid("invalid", _("Choose what the application can do."), data={"field": "scopes"})
     if beyond := set(chosen) - actor.actions:
         raise Denied(
-            "scope_above_own", f"It can't do what you aren't allowed to: {', '.join(sorted(beyond))}."
+            "scope_above_own",
+            _("It can't do what you aren't allowed to: %(actions)s.")
+            % {"actions": ", ".join(sorted(beyond))},
         )
-    _, prefix, digest = keys.make()  # nobody is given this secret
+    _secret, prefix, digest = keys.make()  # nobody is given this secret
     with tenant_scope(tenant.pk):
         row = ApiKey.objects.create(
             tenant=tenant,
@@ -186,7 +189,7 @@ def connection_revoke(*, tenant: Tenant, actor: Actor, key_id: int) -> ApiKey:
         if row is None or not row.client_id or not (is_own or actor.can("key.manage")):
             raise Missing("connection")
         if row.revoked_at is not None:
-            raise Conflict("key_revoked", "This application was disconnected before.")
+            raise Conflict("key_revoked", _("This application was disconnected before."))
         row.revoked_at = timezone.now()
         row.save(update_fields=["revoked_at"])
         audit_record(tenant=tenant, actor=actor, action="connection.revoke", object=row)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from django.db import transaction
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from basics.errors import Invalid, Missing
 from tenancy import crypto
@@ -15,13 +18,16 @@ from tenancy.provider_urls import checked_url
 from tenancy.scope import tenant_scope
 from tenancy.services.audit import audit_record
 
+if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
+
 # The providers that take a key; a test holds this against toolloop's registry, which this room does not know.
-PROVIDERS: dict[str, str] = {
+PROVIDERS: dict[str, StrOrPromise] = {
     "openai": "OpenAI",
     "anthropic": "Anthropic",
     "google": "Google Gemini",
     "xai": "xAI",
-    "compatible": "OpenAI-compatible server",
+    "compatible": gettext_lazy("OpenAI-compatible server"),
 }
 # Names of compatible endpoints stand in routing names (compatible/<endpoint>/<model>), where these mean something else;
 # the same test holds this against toolloop's rule.
@@ -62,18 +68,22 @@ def credential_set(
     """
     actor.require("credential.manage")
     if provider not in PROVIDERS:
-        raise Invalid("invalid", f"Unknown provider “{provider}”: use one of {', '.join(PROVIDERS)}.")
+        raise Invalid(
+            "invalid",
+            _("Unknown provider “%(provider)s”: use one of %(known)s.")
+            % {"provider": provider, "known": ", ".join(PROVIDERS)},
+        )
     _check_endpoint(provider, endpoint)
     secret = secret.strip()
     if not secret.isprintable() or " " in secret or len(secret) > 500:
         raise Invalid(
-            "invalid", "This isn't a key: keys have no spaces or line breaks.", data={"field": "secret"}
+            "invalid", _("This isn't a key: keys have no spaces or line breaks."), data={"field": "secret"}
         )
     url = checked_url(base_url)
     if provider == "compatible" and not url:
         raise Invalid(
             "invalid",
-            "An OpenAI-compatible server needs its address, for example https://llm.example.org/v1.",
+            _("An OpenAI-compatible server needs its address, for example https://llm.example.org/v1."),
             data={"field": "base_url"},
         )
     with tenant_scope(tenant.pk):
@@ -83,11 +93,11 @@ def credential_set(
         if endpoint and row is None:
             _check_room(endpoint, own)
         if not secret and row is None and provider != "compatible":
-            raise Invalid("invalid", "Enter the provider's key.", data={"field": "secret"})
+            raise Invalid("invalid", _("Enter the provider's key."), data={"field": "secret"})
         # A stored key belongs to the host it was entered for: moving the URL alone would send it elsewhere.
         if not secret and row is not None and row.last_four and url != row.base_url:
             raise Invalid(
-                "invalid", "Enter the key again to use it with another address.", data={"field": "secret"}
+                "invalid", _("Enter the key again to use it with another address."), data={"field": "secret"}
             )
         is_new = row is None
         row = row or ProviderCredential(tenant=tenant, provider=provider, endpoint=endpoint)
@@ -130,14 +140,16 @@ def _check_endpoint(provider: str, endpoint: str) -> None:
     if provider != "compatible":
         raise Invalid(
             "invalid",
-            "Only OpenAI-compatible servers can have several endpoints; leave the name empty.",
+            _("Only OpenAI-compatible servers can have several endpoints; leave the name empty."),
             data={"field": "endpoint"},
         )
     if not is_endpoint_name(endpoint):
         raise Invalid(
             "invalid",
-            "An endpoint's name can have at most 30 lower-case letters, digits and hyphens, and can't be "
-            "“default” or a provider's name.",
+            _(
+                "An endpoint's name can have at most 30 lower-case letters, digits and hyphens, and can't be "
+                "“default” or a provider's name."
+            ),
             data={"field": "endpoint"},
         )
 
@@ -147,14 +159,17 @@ def _check_room(endpoint: str, own: dict[str, ProviderCredential]) -> None:
     if len(own) >= MAX_ENDPOINTS:
         raise Invalid(
             "invalid",
-            f"There are already {MAX_ENDPOINTS} endpoints. Remove one first.",
+            _("There are already %(most)s endpoints. Remove one first.") % {"most": MAX_ENDPOINTS},
             data={"field": "endpoint"},
         )
     default = own.get("")
     if default is not None and any(n.startswith(f"{endpoint}/") for n in default.model_names):
         raise Invalid(
             "invalid",
-            f"Models of the default server begin with “{endpoint}/”, so they would be sent to this "
-            f"endpoint. Choose another name.",
+            _(
+                "Models of the default server begin with “%(endpoint)s/”, so they would be sent to this "
+                "endpoint. Choose another name."
+            )
+            % {"endpoint": endpoint},
             data={"field": "endpoint"},
         )

@@ -12,6 +12,8 @@ from django.core.validators import validate_email
 from django.db import transaction
 from django.template.loader import render_to_string
 from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from basics.errors import Conflict, Denied, Invalid, Missing
 from tenancy import keys
@@ -24,9 +26,9 @@ from tenancy.services.audit import audit_record
 from tenancy.services.members import lock_members, require_rank
 
 _PROBLEMS = {
-    "used": "This invitation has already been used.",
-    "revoked": "This invitation was withdrawn. Ask the workspace for a new one.",
-    "expired": "This invitation has expired. Ask the workspace for a new one.",
+    "used": gettext_lazy("This invitation has already been used."),
+    "revoked": gettext_lazy("This invitation was withdrawn. Ask the workspace for a new one."),
+    "expired": gettext_lazy("This invitation has expired. Ask the workspace for a new one."),
 }
 
 
@@ -54,13 +56,17 @@ def invite_create(
     try:
         validate_email(email)
     except ValidationError:
-        raise Invalid("invalid", f"“{email}” isn't an e-mail address.", data={"field": "email"}) from None
+        raise Invalid(
+            "invalid", _("“%(email)s” isn't an e-mail address.") % {"email": email}, data={"field": "email"}
+        ) from None
     with tenant_scope(tenant.pk):
         lock_members(tenant)
         require_rank(actor, role)
         if Membership.objects.filter(tenant=tenant, user__email__iexact=email).exists():
             raise Conflict(
-                "already_member", f"{email} is already a member of this workspace.", data={"field": "email"}
+                "already_member",
+                _("%(email)s is already a member of this workspace.") % {"email": email},
+                data={"field": "email"},
             )
         now = timezone.now()
         Invite.objects.filter(tenant=tenant, email=email, accepted_at=None, revoked_at=None).update(
@@ -84,7 +90,7 @@ def invite_create(
             data={"role": role},
         )
     link = link_for(token)
-    inviter = actor.name or "Somebody"
+    inviter = actor.name or _("Somebody")
     # A mail server that is down must not undo the invitation: the inviter holds the link.
     transaction.on_commit(lambda: _mail(invite, inviter, link), robust=True)
     return invite, link
@@ -99,7 +105,7 @@ def invite_accept(*, user: User, token: str) -> Membership:
         Conflict: ``invite_used``, ``invite_revoked`` or ``invite_expired``.
         Denied: ``invite_other_email``, it was meant for another address; ``invite_void``, its maker lost the right.
     """
-    found, _ = invite_read(token=token)
+    found, _problem = invite_read(token=token)
     if found is None:
         raise Missing("invitation")
     with tenant_scope(found.tenant_id):
@@ -107,11 +113,11 @@ def invite_accept(*, user: User, token: str) -> Membership:
         lock_members(tenant)
         invite = Invite.objects.select_for_update(of=("self",)).get(pk=found.pk)
         if problem := invite_problem(invite):
-            raise Conflict(f"invite_{problem}", _PROBLEMS[problem])
+            raise Conflict(f"invite_{problem}", str(_PROBLEMS[problem]))
         if user.email.lower() != invite.email.lower():
             raise Denied(
                 "invite_other_email",
-                "This invitation is for another e-mail address. Sign in with the address it was sent to.",
+                _("This invitation is for another e-mail address. Sign in with the address it was sent to."),
             )
         if invite.invited_by_id is not None:
             _require_inviter(invite)
@@ -146,7 +152,7 @@ def invite_revoke(*, tenant: Tenant, actor: Actor, invite_id: int) -> Invite:
         if invite is None:
             raise Missing("invitation")
         if invite.accepted_at or invite.revoked_at:
-            raise Conflict("invite_closed", "This invitation has already been accepted or revoked.")
+            raise Conflict("invite_closed", _("This invitation has already been accepted or revoked."))
         invite.revoked_at = timezone.now()
         invite.save(update_fields=["revoked_at"])
         audit_record(
@@ -161,7 +167,7 @@ def _require_inviter(invite: Invite) -> None:
     if maker is None or rank(maker.role) < rank(invite.role):
         raise Denied(
             "invite_void",
-            "The sender of this invitation can no longer invite people. Ask the workspace for a new one.",
+            _("The sender of this invitation can no longer invite people. Ask the workspace for a new one."),
         )
 
 
@@ -170,4 +176,6 @@ def _mail(invite: Invite, inviter: str, link: str) -> None:
         "tenancy/invite_email.txt",
         {"tenant": invite.tenant, "inviter": inviter, "link": link, "invite": invite},
     )
-    send_mail(f"Join {invite.tenant.name} on Groundwork", text, None, [invite.email])
+    send_mail(
+        _("Join %(workspace)s on Groundwork") % {"workspace": invite.tenant.name}, text, None, [invite.email]
+    )

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from basics.errors import Conflict, Denied, Invalid, Missing
 from tenancy import keys
@@ -43,24 +44,29 @@ def api_key_create(
     actor.require("key.manage")
     name = " ".join(name.split())
     if not 1 <= len(name) <= 80:
-        raise Invalid("invalid", "A key needs a name of 1 to 80 characters.", data={"field": "name"})
+        raise Invalid("invalid", _("A key needs a name of 1 to 80 characters."), data={"field": "name"})
     chosen = sorted(set(scopes))
     if not chosen:
-        raise Invalid("invalid", "Choose what the key can do: at least one scope.", data={"field": "scopes"})
+        raise Invalid(
+            "invalid", _("Choose what the key can do: at least one scope."), data={"field": "scopes"}
+        )
     try:
         actions = expand_scopes(chosen)
     except ValueError as error:
-        raise Invalid("invalid", f"Scopes: {error}", data={"field": "scopes"}) from error
+        raise Invalid(
+            "invalid", _("Scopes: %(error)s") % {"error": error}, data={"field": "scopes"}
+        ) from error
     if beyond := actions - actor.actions:
         raise Denied(
             "scope_above_own",
-            f"A key can't do what you aren't allowed to: {', '.join(sorted(beyond))}.",
+            _("A key can't do what you aren't allowed to: %(actions)s.")
+            % {"actions": ", ".join(sorted(beyond))},
             data={"scopes": sorted(beyond)},
         )
     if collections is not None:
         _limited_check(collections, actions)
     if expires_at is not None and expires_at <= timezone.now():
-        raise Invalid("invalid", "The expiry date is in the past.", data={"field": "expires_at"})
+        raise Invalid("invalid", _("The expiry date is in the past."), data={"field": "expires_at"})
     key, prefix, digest = keys.make()
     with tenant_scope(tenant.pk):
         row = ApiKey.objects.create(
@@ -102,11 +108,12 @@ def api_key_rotate(*, tenant: Tenant, actor: Actor, key_id: int) -> tuple[ApiKey
         row = _locked(tenant, key_id)
         if row.user_id is not None and row.user_id != actor.user_id:
             raise Denied(
-                "key_of_another", "This key acts for someone else. Revoke it and let them create a new one."
+                "key_of_another",
+                _("This key acts for someone else. Revoke it and let them create a new one."),
             )
         if row.client_id:
             raise Conflict(
-                "key_of_app", "This is a connected application, which gets its tokens automatically."
+                "key_of_app", _("This is a connected application, which gets its tokens automatically.")
             )
         before = row.prefix
         key, row.prefix, row.secret_sha256 = keys.make()
@@ -149,12 +156,12 @@ def key_collection_add(*, tenant: Tenant, actor: Actor, collection: int) -> None
 
 def _limited_check(collections: Sequence[int], actions: frozenset[str]) -> None:
     if not collections:
-        raise Invalid("invalid", "Choose at least one collection.", data={"field": "collections"})
+        raise Invalid("invalid", _("Choose at least one collection."), data={"field": "collections"})
     if beyond := actions - LIMITED_SCOPES:
         raise Invalid(
             "scope_not_limitable",
-            f"A key limited to collections can't have {', '.join(sorted(beyond))}, because that reaches "
-            f"beyond them.",
+            _("A key limited to collections can't have %(scopes)s, because that reaches beyond them.")
+            % {"scopes": ", ".join(sorted(beyond))},
             data={"field": "scopes", "scopes": sorted(beyond)},
         )
 
@@ -164,5 +171,5 @@ def _locked(tenant: Tenant, key_id: int) -> ApiKey:
     if row is None:
         raise Missing("API key")
     if row.revoked_at is not None:
-        raise Conflict("key_revoked", "This key was revoked. Create a new one.")
+        raise Conflict("key_revoked", _("This key was revoked. Create a new one."))
     return row

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from basics.errors import Conflict, Denied, Invalid, Missing
 from tenancy.actors import Actor
@@ -35,7 +36,10 @@ def member_add(*, tenant: Tenant, actor: Actor, user: User, role: str) -> Member
             tenant=tenant, user=user, defaults={"role": role}
         )
         if not is_new:
-            raise Conflict("already_member", f"{user.email} is already a member of this workspace.")
+            raise Conflict(
+                "already_member",
+                _("%(email)s is already a member of this workspace.") % {"email": user.email},
+            )
         audit_record(
             tenant=tenant,
             actor=actor,
@@ -136,7 +140,11 @@ def require_rank(actor: Actor, role: str) -> None:
     The actor's role was read when the request began; a demotion may have been committed since.
     """
     if role not in Role.values:
-        raise Invalid("invalid", f"Unknown role “{role}”: use one of {', '.join(Role.values)}.")
+        raise Invalid(
+            "invalid",
+            _("Unknown role “%(role)s”: use one of %(known)s.")
+            % {"role": role, "known": ", ".join(Role.values)},
+        )
     own = actor.role
     if actor.kind == "user":
         row = Membership.objects.filter(tenant_id=actor.tenant_id, user_id=actor.user_id or 0).first()
@@ -144,7 +152,7 @@ def require_rank(actor: Actor, role: str) -> None:
     if rank(own) < rank(role):
         raise Denied(
             "role_above_own",
-            f"The role “{role}” is above yours; an owner of the workspace can do this.",
+            _("The role “%(role)s” is above yours; an owner of the workspace can do this.") % {"role": role},
             data={"role": role},
         )
 
@@ -162,11 +170,15 @@ def _keep_break_glass(tenant: Tenant, member: Membership) -> None:
     if rules.requires_sso and rules.break_glass == member.user_id:
         raise Conflict(
             "break_glass",
-            "This owner can sign in without the identity provider. Choose another one under Settings, Sign-in "
-            "first.",
+            _(
+                "This owner can sign in without the identity provider. Choose another one under Settings, Sign-in "
+                "first."
+            ),
         )
 
 
 def _keep_an_owner(tenant: Tenant) -> None:
     if Membership.objects.filter(tenant=tenant, role=Role.OWNER, user__is_active=True).count() < 2:
-        raise Conflict("last_owner", "This is the workspace's only owner. Make someone else an owner first.")
+        raise Conflict(
+            "last_owner", _("This is the workspace's only owner. Make someone else an owner first.")
+        )

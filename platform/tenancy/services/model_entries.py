@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.db import transaction
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from basics.errors import Invalid, Missing
 from tenancy.actors import Actor
@@ -16,21 +18,24 @@ from tenancy.scope import tenant_scope
 from tenancy.services.audit import audit_record
 from tenancy.services.credentials import PROVIDERS
 
+if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
+
 # A test holds this against toolloop's catalog, which this room does not know.
-CAPABILITIES: dict[str, str] = {
-    "tools": "Tools",
-    "structured_output": "Structured output",
-    "reasoning": "Reasoning",
-    "image_input": "Images",
-    "pdf_input": "PDF files",
-    "audio_input": "Audio",
-    "file_input": "Text and office files",
-    "cites_passages": "Built-in citations",
-    "web_search": "Web search",
-    "file_search": "File search",
-    "web_fetch": "Reading web pages",
-    "code_execution": "Running code at the provider",
-    "deferred_tools": "Deferred tools",
+CAPABILITIES: dict[str, StrOrPromise] = {
+    "tools": gettext_lazy("Tools"),
+    "structured_output": gettext_lazy("Structured output"),
+    "reasoning": gettext_lazy("Reasoning"),
+    "image_input": gettext_lazy("Images"),
+    "pdf_input": gettext_lazy("PDF files"),
+    "audio_input": gettext_lazy("Audio"),
+    "file_input": gettext_lazy("Text and office files"),
+    "cites_passages": gettext_lazy("Built-in citations"),
+    "web_search": gettext_lazy("Web search"),
+    "file_search": gettext_lazy("File search"),
+    "web_fetch": gettext_lazy("Reading web pages"),
+    "code_execution": gettext_lazy("Running code at the provider"),
+    "deferred_tools": gettext_lazy("Deferred tools"),
 }
 MAX_ENTRIES = 500
 MAX_TOKENS = 1_000_000_000
@@ -80,7 +85,9 @@ def model_entry_set(
         row = rows.select_for_update(of=("self",)).filter(name=name).first()
         is_new = row is None
         if is_new and rows.count() >= MAX_ENTRIES:
-            raise _invalid("name", f"There are already {MAX_ENTRIES} models. Remove one first.")
+            raise _invalid(
+                "name", _("There are already %(most)s models. Remove one first.") % {"most": MAX_ENTRIES}
+            )
         row = row or ModelEntry(tenant=tenant, name=name)
         for key, value in facts.items():
             setattr(row, key, value)
@@ -138,13 +145,16 @@ def model_entry_delete(*, tenant: Tenant, actor: Actor, name: str) -> None:
 
 def _checked_name(name: str) -> str:
     name = name.strip()
-    provider, _, model = name.partition("/")
+    provider, _slash, model = name.partition("/")
     is_odd = not name.isprintable() or any(char.isspace() for char in name) or len(name) > 120
     if provider not in PROVIDERS or not model or is_odd:
         raise _invalid(
             "name",
-            f"Write the model as <provider>/<model>, without spaces, at most 120 characters, with one of "
-            f"the providers {', '.join(PROVIDERS)}.",
+            _(
+                "Write the model as <provider>/<model>, without spaces, at most 120 characters, with one of "
+                "the providers %(providers)s."
+            )
+            % {"providers": ", ".join(PROVIDERS)},
         )
     return name
 
@@ -152,7 +162,7 @@ def _checked_name(name: str) -> str:
 def _checked_label(label: str) -> str:
     label = label.strip()
     if len(label) > 80 or not label.isprintable():
-        raise _invalid("label", "A label has at most 80 characters and no line breaks.")
+        raise _invalid("label", _("A label has at most 80 characters and no line breaks."))
     return label
 
 
@@ -160,20 +170,26 @@ def _checked_tokens(field: str, value: int | None) -> int | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= MAX_TOKENS:
-        raise _invalid(field, f"Enter a number of tokens from 1 to {MAX_TOKENS:,}, or leave it empty.")
+        raise _invalid(
+            field,
+            _("Enter a number of tokens from 1 to %(most)s, or leave it empty.")
+            % {"most": f"{MAX_TOKENS:,}"},
+        )
     return value
 
 
 def _checked_prices(prices: Sequence[Mapping[str, Any]]) -> list[dict[str, float | int | None]]:
     if len(prices) > MAX_TIERS:
-        raise _invalid("prices", f"Prices have at most {MAX_TIERS} tiers.")
+        raise _invalid("prices", _("Prices have at most %(most)s tiers.") % {"most": MAX_TIERS})
     tiers = []
     for tier in prices:
         if unknown := set(tier) - {*_PRICE_KEYS, "above_tokens"}:
-            raise _invalid("prices", f"Unknown in a price tier: {', '.join(sorted(unknown))}.")
+            raise _invalid(
+                "prices", _("Unknown in a price tier: %(names)s.") % {"names": ", ".join(sorted(unknown))}
+            )
         above = tier.get("above_tokens", 0)
         if isinstance(above, bool) or not isinstance(above, int) or not 0 <= above <= MAX_TOKENS:
-            raise _invalid("prices", "A tier begins at a whole number of tokens.")
+            raise _invalid("prices", _("A tier begins at a whole number of tokens."))
         found: dict[str, float | int | None] = {
             key: _checked_price(key, tier.get(key)) for key in _PRICE_KEYS
         }
@@ -181,7 +197,7 @@ def _checked_prices(prices: Sequence[Mapping[str, Any]]) -> list[dict[str, float
     starts = [tier["above_tokens"] or 0 for tier in tiers]
     if starts and (starts[0] != 0 or starts != sorted(set(starts))):
         raise _invalid(
-            "prices", "The first price tier begins at 0 tokens, and each further one above the last."
+            "prices", _("The first price tier begins at 0 tokens, and each further one above the last.")
         )
     return tiers
 
@@ -196,7 +212,10 @@ def _checked_price(key: str, value: Any) -> float | None:
         or not (isinstance(value, int) or math.isfinite(value))
         or not 0 <= value <= MAX_PRICE_USD
     ):
-        raise _invalid("prices", f"A price is USD per million tokens, from 0 to {MAX_PRICE_USD:,.0f}.")
+        raise _invalid(
+            "prices",
+            _("A price is USD per million tokens, from 0 to %(most)s.") % {"most": f"{MAX_PRICE_USD:,.0f}"},
+        )
     return float(value)
 
 
@@ -204,7 +223,9 @@ def _checked_capabilities(capabilities: Mapping[str, bool]) -> dict[str, bool]:
     for key, has in capabilities.items():
         if key not in CAPABILITIES or not isinstance(has, bool):
             raise _invalid(
-                "capabilities", f"Capabilities must be true or false; known: {', '.join(CAPABILITIES)}."
+                "capabilities",
+                _("Capabilities must be true or false; known: %(known)s.")
+                % {"known": ", ".join(CAPABILITIES)},
             )
     return dict(capabilities)
 

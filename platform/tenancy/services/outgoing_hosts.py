@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from basics.errors import Invalid
 from basics.net_hosts import host_pattern
@@ -36,7 +37,9 @@ def outgoing_hosts_set(*, tenant: Tenant, actor: Actor, hosts: Iterable[str]) ->
     except ValueError as error:
         raise _invalid(str(error)) from error
     if len(wanted) > MAX_HOSTS:
-        raise _invalid(f"Enter at most {MAX_HOSTS} hosts; use one pattern for many subdomains.")
+        raise _invalid(
+            _("Enter at most %(most)s hosts; use one pattern for many subdomains.") % {"most": MAX_HOSTS}
+        )
     with tenant_scope(tenant.pk):
         Tenant.objects.select_for_update(no_key=True).get(pk=tenant.pk)  # one change at a time
         rows = OutgoingHost.objects.filter(tenant=tenant)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 
 from django.db import IntegrityError, transaction
+from django.utils.translation import gettext as _
 
 from basics.errors import Conflict, Denied, Invalid
 from tenancy.models import Membership, Role, Tenant, User
@@ -38,11 +39,13 @@ def tenant_names_check(name: str, slug: str) -> str:
     """Return the name of a new workspace without needless white space. Raises Invalid for what can't be one's name or slug."""
     name = " ".join(name.split())
     if not 1 <= len(name) <= 120:
-        raise Invalid("invalid", "A workspace needs a name of 1 to 120 characters.", data={"field": "name"})
+        raise Invalid(
+            "invalid", _("A workspace needs a name of 1 to 120 characters."), data={"field": "name"}
+        )
     if not _SLUG.match(slug):
         raise Invalid(
             "invalid",
-            "Use 1 to 40 lower-case letters, digits and hyphens, without a hyphen at either end.",
+            _("Use 1 to 40 lower-case letters, digits and hyphens, without a hyphen at either end."),
             data={"field": "slug"},
         )
     return name
@@ -65,7 +68,7 @@ def tenant_create(*, user: User, name: str, slug: str, is_operator: bool = False
     if not (is_operator or may_create_tenant(user=user)):
         raise Denied(
             "permission_denied",
-            "Only this server's operator can create workspaces. Ask them for one, or ask to be invited.",
+            _("Only this server's operator can create workspaces. Ask them for one, or ask to be invited."),
         )
     name = tenant_names_check(name, slug)
     try:
@@ -74,7 +77,7 @@ def tenant_create(*, user: User, name: str, slug: str, is_operator: bool = False
     except IntegrityError:
         raise Conflict(
             "slug_taken",
-            f"The address “{slug}” is already taken. Choose another one.",
+            _("The address “%(slug)s” is already taken. Choose another one.") % {"slug": slug},
             data={"field": "slug"},
         ) from None
     with tenant_scope(tenant.pk):

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 import httpx2
 from django.core import signing
+from django.utils.translation import gettext as _
 
 from basics.errors import DomainError
 from basics.net_guard import AddressRefused, GuardedTransport, NetPolicy, url_check
@@ -92,7 +93,7 @@ def client_find(tenant: Tenant, client_id: str) -> Client:
             facts = {}
     if facts.get("t") != tenant.slug:
         raise ClientRefused(
-            "invalid_client", "This application isn't registered here. Have it register again."
+            "invalid_client", _("This application isn't registered here. Have it register again.")
         )
     return Client(client_id, facts["n"], tuple(facts["r"]))
 
@@ -151,21 +152,23 @@ def _of_document(url: str, policy: NetPolicy) -> Client:
         parts = urlsplit(url)
         if parts.path in ("", "/") or "#" in url or "/./" in url or "/../" in url:
             raise ClientRefused(
-                "invalid_client", "A client id that is an address needs a path and can't have a fragment."
+                "invalid_client", _("A client id that is an address needs a path and can't have a fragment.")
             )
         said = json.loads(document_fetch(url, policy))
         if not isinstance(said, dict) or said.get("client_id") != url:
             raise ClientRefused(
-                "invalid_client", "The document at the client's address describes a different client."
+                "invalid_client", _("The document at the client's address describes a different client.")
             )
         if said.get("token_endpoint_auth_method", "none") != "none" or "client_secret" in said:
             raise ClientRefused(
                 "invalid_client",
-                "Only clients without a secret (token_endpoint_auth_method “none”) can be connected.",
+                _("Only clients without a secret (token_endpoint_auth_method “none”) can be connected."),
             )
         return _described(url, said, home=parts.hostname or "")
     except (ValueError, RecursionError) as error:
-        raise ClientRefused("invalid_client", "There is no JSON document at the client's address.") from error
+        raise ClientRefused(
+            "invalid_client", _("There is no JSON document at the client's address.")
+        ) from error
 
 
 def document_fetch(url: str, policy: NetPolicy) -> bytes:
@@ -186,7 +189,7 @@ def document_fetch(url: str, policy: NetPolicy) -> bytes:
                 follow_redirects=False,
             ) as http,
             http.stream(
-                "GET", url, headers={"Accept": "application/json", "Accept-Encoding": "identity"}
+                "GET", url, headers={_("Accept"): "application/json", "Accept-Encoding": "identity"}
             ) as response,
         ):
             body = b""
@@ -194,17 +197,21 @@ def document_fetch(url: str, policy: NetPolicy) -> bytes:
                 body += piece
                 if len(body) > MAX_DOCUMENT:
                     raise ClientRefused(
-                        "invalid_client", f"The client's document is larger than {MAX_DOCUMENT:,} bytes."
+                        "invalid_client",
+                        _("The client's document is larger than %(max_bytes)s bytes.")
+                        % {"max_bytes": f"{MAX_DOCUMENT:,}"},
                     )
     except AddressRefused as refused:
         raise ClientRefused("invalid_client", refused.message) from refused
     except httpx2.HTTPError as failed:
         raise ClientRefused(
-            "invalid_client", "The client's document could not be fetched. Try again later."
+            "invalid_client", _("The client's document could not be fetched. Try again later.")
         ) from failed
     if response.status_code != 200:
         raise ClientRefused(
-            "invalid_client", f"The request for the client's document returned status {response.status_code}."
+            "invalid_client",
+            _("The request for the client's document returned status %(status)s.")
+            % {"status": response.status_code},
         )
     return body
 

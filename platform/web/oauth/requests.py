@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
+from django.utils.translation import gettext as _
+
 from basics.errors import Invalid
 from tenancy.models import Tenant
 from tenancy.permissions import APP_DEFAULT, APP_SCOPES
@@ -82,7 +84,7 @@ def authorization_parse(given: Any, *, tenant: Tenant, issuer: str, resource: st
     """
     for name in _ONCE:
         if len(given.getlist(name)) > 1:
-            raise Invalid("invalid_request", f"The application sent {name} twice.")
+            raise Invalid("invalid_request", _("The application sent %(name)s twice.") % {"name": name})
     client = client_find(tenant, given.get("client_id", ""))
     redirect_uri = given.get("redirect_uri") or (
         client.redirect_uris[0] if len(client.redirect_uris) == 1 else ""
@@ -90,23 +92,27 @@ def authorization_parse(given: Any, *, tenant: Tenant, issuer: str, resource: st
     if not client.takes(redirect_uri):
         raise Invalid(
             "invalid_request",
-            "The application didn't register the address it wants the response sent to.",
+            _("The application didn't register the address it wants the response sent to."),
         )
     if given.get("response_type") != "code":
-        raise Invalid("unsupported_response_type", "The application must ask for response_type “code”.")
+        raise Invalid("unsupported_response_type", _("The application must ask for response_type “code”."))
     challenge = given.get("code_challenge", "")
     if given.get("code_challenge_method") != "S256" or not _CHALLENGE.match(challenge):
-        raise Invalid("invalid_request", "The application must use PKCE with the method S256.")
+        raise Invalid("invalid_request", _("The application must use PKCE with the method S256."))
     if given.get("resource", resource) != resource:
-        raise Invalid("invalid_target", "The application asks for a different server than this workspace.")
+        raise Invalid("invalid_target", _("The application asks for a different server than this workspace."))
     state = given.get("state", "")
     if len(state) > MAX_STATE:
-        raise Invalid("invalid_request", f"The application's state has more than {MAX_STATE} characters.")
+        raise Invalid(
+            "invalid_request",
+            _("The application's state has more than %(most)s characters.") % {"most": MAX_STATE},
+        )
     asked = frozenset(given.get("scope", "").split())
     scopes = asked & APP_SCOPES.keys() if asked else APP_DEFAULT
     if not scopes:
         raise Invalid(
             "invalid_scope",
-            f"The application doesn't ask for any known permission. Known: {', '.join(sorted(APP_SCOPES))}.",
+            _("The application doesn't ask for any known permission. Known: %(known)s.")
+            % {"known": ", ".join(sorted(APP_SCOPES))},
         )
     return AuthorizationRequest(client, redirect_uri, scopes, state, challenge, issuer)

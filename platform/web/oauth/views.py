@@ -11,6 +11,7 @@ from typing import Any, Concatenate, ParamSpec, cast
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
+from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
@@ -161,7 +162,7 @@ def authorize(request: TenantRequest, tenant_slug: str) -> HttpResponse:
         return _sent_back(asked.answer(error="access_denied"))
     chosen = frozenset(request.POST.getlist("scope"))
     if not chosen:
-        return _question(request, asked, problem="Select at least one permission, or deny.")
+        return _question(request, asked, problem=_("Select at least one permission, or deny."))
     code = services.connection_allow(
         tenant=request.tenant,
         actor=request.actor,

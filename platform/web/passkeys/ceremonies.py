@@ -21,6 +21,7 @@ from django.core.cache import cache
 from django.db import transaction
 from django.http import HttpRequest
 from django.utils import timezone
+from django.utils.translation import gettext as _
 from fido2.cose import CoseKey
 from fido2.server import Fido2Server
 from fido2.utils import websafe_decode, websafe_encode
@@ -77,7 +78,7 @@ class PasskeyRefused(DomainError):
 
     def __init__(self, reason: str, message: str = "", *, person: User | None = None) -> None:
         self.reason, self.person = reason, person
-        super().__init__("passkey_refused", message or "That passkey didn't work. Try again.")
+        super().__init__("passkey_refused", message or _("That passkey didn't work. Try again."))
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,7 +246,7 @@ def _challenge_take(request: HttpRequest, purpose: Purpose, user: User | None) -
     waiting = dict(request.session.get(SESSION_KEY, {}))
     made = waiting.pop(purpose.value, None)
     request.session[SESSION_KEY] = waiting
-    late = "That took too long, or was already used. Try again."
+    late = _("That took too long, or was already used. Try again.")
     if made is None or made["user"] != (user.pk if user else None):
         raise PasskeyRefused("no challenge", late)
     if not 0 <= time.time() - made["at"] < LIFETIME_S:
@@ -308,8 +309,10 @@ def _row_of(person: User, credential_id: bytes) -> Authenticator:
 def _unknown() -> PasskeyRefused:
     return PasskeyRefused(
         "unknown",
-        "That passkey doesn't belong to this account, or it was removed here. Use another one or your password, and delete "
-        "the old passkey on your device.",
+        _(
+            "That passkey doesn't belong to this account, or it was removed here. Use another one or your password, and delete "
+            "the old passkey on your device."
+        ),
     )
 
 
@@ -323,7 +326,9 @@ def _counted(row: Authenticator, person: User, data: AuthenticatorData) -> Authe
     if (before or data.counter) and data.counter <= before:
         raise PasskeyRefused(
             "counter",
-            "That passkey may have been copied, so it wasn't accepted. Sign in another way, then remove it from your account.",
+            _(
+                "That passkey may have been copied, so it wasn't accepted. Sign in another way, then remove it from your account."
+            ),
             person=person,
         )
     now.data["sign_count"], now.last_used_at = data.counter, timezone.now()

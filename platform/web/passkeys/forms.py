@@ -11,6 +11,7 @@ from allauth.mfa.models import Authenticator
 from allauth.mfa.utils import is_mfa_enabled
 from django import forms
 from django.http import HttpRequest
+from django.utils.translation import gettext_lazy
 
 from tenancy.models import User
 from web.attempts import attempt_undo, code_attempt_take
@@ -21,7 +22,11 @@ from web.passkeys.services import MAX_NAME, passkey_refusal_record
 class NameForm(forms.Form):
     """What a passkey is called."""
 
-    name = forms.CharField(max_length=MAX_NAME, label="Name", help_text="For example the device it is on.")
+    name = forms.CharField(
+        max_length=MAX_NAME,
+        label=gettext_lazy("Name"),
+        help_text=gettext_lazy("For example the device it is on."),
+    )
 
 
 class PasskeyForm(forms.Form):

@@ -10,6 +10,7 @@ from allauth.mfa.adapter import get_adapter
 from allauth.mfa.base.internal.flows import delete_dangling_recovery_codes
 from allauth.mfa.models import Authenticator
 from django.db import transaction
+from django.utils.translation import gettext as _
 from fido2.utils import websafe_encode
 
 from basics.errors import Conflict, Invalid, Missing
@@ -38,12 +39,15 @@ def passkey_add(*, user: User, name: str, made: NewPasskey) -> Authenticator:
     User.objects.select_for_update().get(pk=user.pk)
     rows = passkey_rows(user)
     if len(rows) >= MAX_PASSKEYS:
-        raise Conflict("too_many_passkeys", f"You already have {MAX_PASSKEYS} passkeys. Remove one first.")
+        raise Conflict(
+            "too_many_passkeys",
+            _("You already have %(most)s passkeys. Remove one first.") % {"most": MAX_PASSKEYS},
+        )
     identifier = websafe_encode(made.credential_id)
     same = Authenticator.objects.filter(type=Authenticator.Type.WEBAUTHN, data__credential__rawId=identifier)
     if same.exists():
         raise PasskeyRefused(
-            "already registered", "That passkey is already in use. Choose another device or key."
+            "already registered", _("That passkey is already in use. Choose another device or key.")
         )
     row = Authenticator.objects.create(
         user=user,
@@ -128,5 +132,9 @@ def _row(user: User, pk: int) -> Authenticator:
 def _name(text: str) -> str:
     name = " ".join(text.split())
     if not 1 <= len(name) <= MAX_NAME or not name.isprintable():
-        raise Invalid("invalid", f"Enter a name of 1 to {MAX_NAME} characters.", data={"field": "name"})
+        raise Invalid(
+            "invalid",
+            _("Enter a name of 1 to %(most)s characters.") % {"most": MAX_NAME},
+            data={"field": "name"},
+        )
     return name

@@ -21,6 +21,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.decorators import method_decorator
+from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
@@ -71,10 +72,10 @@ def challenge(request: HttpRequest, purpose: str) -> HttpResponse:
     if purpose == Purpose.SECOND:
         stage = None if person else LoginStageController.enter(request, AuthenticateStage.key)
         if stage is None:
-            raise Denied("sign_in_over", "This sign-in has ended. Reload the page and start again.")
+            raise Denied("sign_in_over", _("This sign-in has ended. Reload the page and start again."))
         return JsonResponse(assertion_begin(request, Purpose.SECOND, stage.login.user))
     if person is None:
-        raise Denied("signed_out", "You're signed out. Sign in again.")
+        raise Denied("signed_out", _("You're signed out. Sign in again."))
     if purpose == Purpose.AGAIN:
         return JsonResponse(assertion_begin(request, Purpose.AGAIN, person))
     return _creation(cast("UserRequest", request))
@@ -137,7 +138,7 @@ def add(request: UserRequest) -> HttpResponse:
         except DomainError as error:
             add_refusal(form, error)
         else:
-            messages.success(request, f"The passkey “{row.data['name']}” was added.")
+            messages.success(request, _("The passkey “%(name)s” was added.") % {"name": row.data["name"]})
             if auto_generate_recovery_codes(request):
                 return redirect("mfa_view_recovery_codes")
             return redirect(f"{reverse('web:profile')}#passkeys")
@@ -152,7 +153,7 @@ def rename(request: UserRequest, pk: int) -> HttpResponse:
     if request.headers.get("HX-Request"):
         context = {"passkeys": passkey_list(user=request.user), "renamed": row.pk}
         return render(request, "settings/_passkeys.html", context)
-    messages.success(request, f"The passkey is now called “{row.data['name']}”.")
+    messages.success(request, _("The passkey is now called “%(name)s”.") % {"name": row.data["name"]})
     return redirect(f"{reverse('web:profile')}#passkeys")
 
 
@@ -170,7 +171,9 @@ def remove(request: UserRequest, pk: int) -> HttpResponse:
             messages.error(request, error.message)
         else:
             messages.success(
-                request, f"The passkey “{row.data['name']}” was removed. Delete it on your device too."
+                request,
+                _("The passkey “%(name)s” was removed. Delete it on your device too.")
+                % {"name": row.data["name"]},
             )
     return redirect(f"{reverse('web:profile')}#passkeys")
 
@@ -198,4 +201,4 @@ again = never_cache(_Again.as_view())
 
 def _suggestion(user: User) -> str:
     count = len(passkey_list(user=user))
-    return "My passkey" if not count else f"My passkey {count + 1}"
+    return _("My passkey") if not count else _("My passkey %(number)s") % {"number": count + 1}

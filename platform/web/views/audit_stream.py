@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_http_methods
@@ -28,7 +29,7 @@ def streams(request: TenantRequest, tenant_slug: str) -> HttpResponse:
         return _page(request, AuditStreamForm())
     if action == "remove":
         stream_delete(tenant=request.tenant, actor=request.actor, pk=posted_id(request, "pk"))
-        messages.success(request, "Stream removed.")
+        messages.success(request, _("Stream removed."))
         return redirect("web:settings-audit-stream", tenant_slug)
     if action != "add":
         raise Http404
@@ -36,7 +37,7 @@ def streams(request: TenantRequest, tenant_slug: str) -> HttpResponse:
     if not form.is_valid():
         return _page(request, form, status=422)
     try:
-        _, secret = stream_create(tenant=request.tenant, actor=request.actor, **form.cleaned_data)
+        _row, secret = stream_create(tenant=request.tenant, actor=request.actor, **form.cleaned_data)
     except Invalid as error:
         add_refusal(form, error)
         return _page(request, form, status=422)

@@ -8,6 +8,8 @@ from django import forms
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
@@ -27,31 +29,35 @@ from web.views.members import posted_id
 class BudgetForm(forms.Form):
     """A new budget, or another amount for one that is there."""
 
-    whose = forms.ChoiceField(label="Whose")
+    whose = forms.ChoiceField(label=gettext_lazy("Whose"))
     amount_usd = forms.DecimalField(
-        label="Amount in US dollars",
+        label=gettext_lazy("Amount in US dollars"),
         min_value=0,
         max_digits=12,
         decimal_places=4,
-        help_text="0 stops everything that costs money.",
+        help_text=gettext_lazy("0 stops everything that costs money."),
     )
     period = forms.ChoiceField(
+        label=gettext_lazy("Period"),
         choices=BudgetPeriod.choices,
         initial=BudgetPeriod.MONTH,
-        help_text="Days and months are in UTC. A total counts from now on.",
+        help_text=gettext_lazy("Days and months are in UTC. A total counts from now on."),
     )
 
     def __init__(self, *args: Any, actor: Actor, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         whose: Any = self.fields["whose"]
         whose.choices = [
-            ("tenant", "Whole workspace"),
-            ("member", "each member"),
-            ("key", "each API key"),
-            ("assistant", "each assistant"),
+            ("tenant", _("Whole workspace")),
+            ("member", _("each member")),
+            ("key", _("each API key")),
+            ("assistant", _("each assistant")),
             *((f"member:{m.user_id}", str(m.user)) for m in member_list(actor=actor)),
-            *((f"key:{k.pk}", f"the key “{k.name}”") for k in api_key_list(actor=actor)),
-            *((f"assistant:{pk}", f"the assistant “{name}”") for pk, name in assistant_names(actor)),
+            *((f"key:{k.pk}", _("the key “%(name)s”") % {"name": k.name}) for k in api_key_list(actor=actor)),
+            *(
+                (f"assistant:{pk}", _("the assistant “%(name)s”") % {"name": name})
+                for pk, name in assistant_names(actor)
+            ),
         ]
 
 
@@ -63,15 +69,15 @@ def budgets(request: TenantRequest, tenant_slug: str) -> HttpResponse:
     if request.method == "GET":
         return _page(request, _form(request))
     if not request.actor.can("budget.manage"):
-        raise Denied("permission_denied", "Only owners of the workspace can set budgets.")
+        raise Denied("permission_denied", _("Only owners of the workspace can set budgets."))
     who: Any = {"tenant": request.tenant, "actor": request.actor}
     action = request.POST.get("action")
     if action == "remove":
         budget_remove(**who, pk=posted_id(request, "budget"))
-        messages.success(request, "Budget removed.")
+        messages.success(request, _("Budget removed."))
     elif action == "rules":
         budget_rules_set(**who, refuses_unpriced=request.POST.get("refuses_unpriced") == "on")
-        messages.success(request, "Saved.")
+        messages.success(request, _("Saved."))
     elif action == "set":
         form = BudgetForm(request.POST, actor=request.actor)
         if not form.is_valid():
@@ -81,14 +87,14 @@ def budgets(request: TenantRequest, tenant_slug: str) -> HttpResponse:
         except DomainError as error:
             add_refusal(form, error)
             return _page(request, form, status=422)
-        messages.success(request, "Budget set.")
+        messages.success(request, _("Budget set."))
     else:
-        raise Invalid("invalid", "Unknown action.")
+        raise Invalid("invalid", _("Unknown action."))
     return redirect("web:settings-budgets", tenant_slug)
 
 
 def _set(who: dict[str, Any], data: dict[str, Any]) -> None:
-    kind, _, one = data["whose"].partition(":")
+    kind, _separator, one = data["whose"].partition(":")
     budget_set(
         **who,
         kind=kind,

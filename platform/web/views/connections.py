@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
@@ -37,7 +38,7 @@ def connections(request: TenantRequest, tenant_slug: str) -> HttpResponse:
         row = services.connection_revoke(
             tenant=request.tenant, actor=request.actor, key_id=posted_id(request, "connection")
         )
-        messages.success(request, f"“{row.name}” is disconnected.")
+        messages.success(request, _("“%(name)s” is disconnected.") % {"name": row.name})
     except Conflict as error:
         messages.error(request, error.message)
     return redirect("web:settings-connections", tenant_slug)

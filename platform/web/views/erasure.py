@@ -7,6 +7,8 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
@@ -29,10 +31,10 @@ from web.forms import ConfirmForm, HoldForm, add_refusal
 from web.requests import TenantRequest, UserRequest, allowed, signed_in
 
 _DONE = {
-    "erase": "The workspace will be erased. You can undo it until then.",
-    "undo": "The workspace stays.",
-    "hold": "Legal hold placed. Nothing is erased until it is released.",
-    "release": "Legal hold released.",
+    "erase": gettext_lazy("The workspace will be erased. You can undo it until then."),
+    "undo": gettext_lazy("The workspace stays."),
+    "hold": gettext_lazy("Legal hold placed. Nothing is erased until it is released."),
+    "release": gettext_lazy("Legal hold released."),
 }
 
 
@@ -103,13 +105,13 @@ def account_erasure(request: UserRequest) -> HttpResponse:
         try:
             if do == "undo":
                 person_erase_undo(person=request.user, by=request.user)
-                messages.success(request, "Your account stays.")
+                messages.success(request, _("Your account stays."))
                 return redirect("web:account-erasure")
             if do == "erase" and form.is_valid():
                 person_erase_request(
                     person=request.user, by=request.user, confirm=form.cleaned_data["confirm"]
                 )
-                messages.success(request, "Your account will be erased. You can undo it until then.")
+                messages.success(request, _("Your account will be erased. You can undo it until then."))
                 return redirect("web:account-erasure")
         except DomainError as error:
             if do == "undo":
@@ -145,7 +147,7 @@ def content_erasure_page(
                 subject=subject,
                 confirm=form.cleaned_data["confirm"],
             )
-            messages.success(request, "It will be erased in a moment. This page becomes the report.")
+            messages.success(request, _("It will be erased in a moment. This page becomes the report."))
             return redirect(f"{reverse('web:account-erasure')}?report={made.pk}")
         except DomainError as error:
             if error.status == 403:

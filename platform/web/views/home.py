@@ -8,6 +8,7 @@ from allauth.mfa.utils import is_mfa_enabled
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods
 
 from basics.errors import DomainError
@@ -60,7 +61,7 @@ def create_tenant(request: UserRequest) -> HttpResponse:
                 raise
             add_refusal(form, error)
         else:
-            messages.success(request, f"The workspace “{tenant.name}” is ready.")
+            messages.success(request, _("The workspace “%(name)s” is ready.") % {"name": tenant.name})
             return redirect("web:tenant-home", tenant.slug)
     elif request.method == "GET" and not may_create_tenant(user=request.user):
         return render(request, "web/no_workspace.html", status=403)
@@ -74,7 +75,7 @@ def profile(request: UserRequest) -> HttpResponse:
     form = ProfileForm(request.POST or None, instance=request.user)
     if request.method == "POST" and form.is_valid():
         form.save()
-        messages.success(request, "Saved.")
+        messages.success(request, _("Saved."))
         return HttpResponseRedirect(request.path)
     context = {
         "form": form,

@@ -6,6 +6,7 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
+from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_http_methods
@@ -34,7 +35,7 @@ def keys(request: TenantRequest, tenant_slug: str) -> HttpResponse:
         if not form.is_valid():
             return _page(request, form, status=422)
         try:
-            _, key = services.api_key_create(
+            _row, key = services.api_key_create(
                 tenant=tenant,
                 actor=actor,
                 name=form.cleaned_data["name"],
@@ -50,12 +51,12 @@ def keys(request: TenantRequest, tenant_slug: str) -> HttpResponse:
         return _page(request, ApiKeyForm(actor=actor), new_key=key)
     try:
         if action == "rotate":
-            _, key = services.api_key_rotate(tenant=tenant, actor=actor, key_id=posted_id(request, "key"))
+            _row, key = services.api_key_rotate(tenant=tenant, actor=actor, key_id=posted_id(request, "key"))
             return _page(request, form, new_key=key)
         if action != "revoke":
-            raise Invalid("invalid", "Unknown action.")
+            raise Invalid("invalid", _("Unknown action."))
         row = services.api_key_revoke(tenant=tenant, actor=actor, key_id=posted_id(request, "key"))
-        messages.success(request, f"The key “{row.name}” was revoked.")
+        messages.success(request, _("The key “%(name)s” was revoked.") % {"name": row.name})
     except Conflict as error:
         messages.error(request, error.message)
     return redirect("web:settings-keys", tenant.slug)

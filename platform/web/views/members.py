@@ -9,6 +9,7 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
@@ -37,17 +38,23 @@ def members(request: TenantRequest, tenant_slug: str) -> HttpResponse:
                 member_id=posted_id(request, "membership"),
                 role=request.POST.get("role", ""),
             )
-            messages.success(request, f"{row.user} is now {row.get_role_display().lower()}.")
+            messages.success(
+                request,
+                _("%(person)s is now %(role)s.")
+                % {"person": row.user, "role": row.get_role_display().lower()},
+            )
         elif action == "remove":
             services.member_remove(tenant=tenant, actor=actor, member_id=posted_id(request, "membership"))
-            messages.success(request, "Removed.")
+            messages.success(request, _("Removed."))
         elif action == "revoke":
             invite = services.invite_revoke(
                 tenant=tenant, actor=actor, invite_id=posted_id(request, "invite")
             )
-            messages.success(request, f"The invitation for {invite.email} has been withdrawn.")
+            messages.success(
+                request, _("The invitation for %(email)s has been withdrawn.") % {"email": invite.email}
+            )
         else:
-            raise Invalid("invalid", "Unknown action.")
+            raise Invalid("invalid", _("Unknown action."))
     except Conflict as error:
         messages.error(request, error.message)
     return redirect("web:settings-members", tenant.slug)
@@ -91,7 +98,7 @@ def accept_invite(request: AppRequest, token: str) -> HttpResponse:
         elif request.method == "POST":
             membership = services.invite_accept(user=user, token=token)
             request.session.pop(SESSION_KEY, None)
-            messages.success(request, f"Welcome to {membership.tenant.name}.")
+            messages.success(request, _("Welcome to %(workspace)s.") % {"workspace": membership.tenant.name})
             return redirect("web:tenant-home", membership.tenant.slug)
     elif not problem:
         request.session[SESSION_KEY] = token  # opens sign-up, and brings the person back here
@@ -116,7 +123,7 @@ def leave(request: HttpRequest, tenant_slug: str) -> HttpResponse:
     except Conflict as error:
         messages.error(request, error.message)
         return redirect("web:profile")
-    messages.success(request, f"You have left {inside.tenant.name}.")
+    messages.success(request, _("You have left %(workspace)s.") % {"workspace": inside.tenant.name})
     return redirect("web:home")
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.contrib import messages
+from django.utils.translation import gettext as _
 
 from basics.errors import DomainError, Missing
 from runs.providers import EXTRACTIVE, catalog_for, models_and_catalog
@@ -31,7 +32,7 @@ class ModelShown:
     @property
     def capabilities(self) -> list[str]:
         """What it can do, in words."""
-        return [CAPABILITIES[name] for name in self.info.capabilities]
+        return [str(CAPABILITIES[name]) for name in self.info.capabilities]
 
     @property
     def price(self) -> str:
@@ -95,7 +96,7 @@ def model_save(request: TenantRequest) -> ModelEntryForm | None:
             raise
         add_refusal(form, error)
         return form
-    messages.success(request, f"Saved: {entry}.")
+    messages.success(request, _("Saved: %(model)s.") % {"model": entry})
     return None
 
 
@@ -108,7 +109,8 @@ def model_switch(request: TenantRequest, *, is_enabled: bool) -> None:
     entry = services.model_entry_switch(
         tenant=request.tenant, actor=request.actor, name=request.POST.get("model", ""), is_enabled=is_enabled
     )
-    messages.success(request, f"{entry} is {'shown again' if is_enabled else 'now hidden'}.")
+    told = _("%(model)s is shown again.") if is_enabled else _("%(model)s is now hidden.")
+    messages.success(request, told % {"model": entry})
 
 
 def model_forget(request: TenantRequest) -> None:
@@ -122,7 +124,7 @@ def model_forget(request: TenantRequest) -> None:
     if entry is None:
         raise Missing("model")
     services.model_entry_delete(tenant=request.tenant, actor=request.actor, name=entry.name)
-    messages.success(request, f"{entry} was reset.")
+    messages.success(request, _("%(model)s was reset.") % {"model": entry})
 
 
 def _written(request: TenantRequest, name: str) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
@@ -47,7 +48,7 @@ def models(request: TenantRequest, tenant_slug: str) -> HttpResponse:
     elif action == "model_forget":
         model_forget(request)
     else:
-        raise Invalid("invalid", "Unknown action.")
+        raise Invalid("invalid", _("Unknown action."))
     return redirect("web:settings-models", request.tenant.slug)
 
 
@@ -72,7 +73,7 @@ def _save(request: TenantRequest) -> CredentialForm | None:
             raise
         add_refusal(form, error)
         return form
-    messages.success(request, "Saved. The key is encrypted and not shown again.")
+    messages.success(request, _("Saved. The key is encrypted and not shown again."))
     return None
 
 
@@ -82,7 +83,7 @@ def _switch(request: TenantRequest, row: ProviderCredential, action: str) -> Non
         services.credential_delete(
             tenant=request.tenant, actor=request.actor, provider=row.provider, endpoint=row.endpoint
         )
-        messages.success(request, f"The key for {name} was removed.")
+        messages.success(request, _("The key for %(name)s was removed.") % {"name": name})
         return
     services.credential_set(
         tenant=request.tenant,
@@ -95,11 +96,12 @@ def _switch(request: TenantRequest, row: ProviderCredential, action: str) -> Non
         model_names=row.model_names,
         is_enabled=not row.is_enabled,
     )
-    messages.success(request, f"{name} is {'off' if row.is_enabled else 'on'} now.")
+    told = _("%(name)s is off now.") if row.is_enabled else _("%(name)s is on now.")
+    messages.success(request, told % {"name": name})
 
 
 def _name(provider: str, endpoint: str) -> str:
-    label = PROVIDERS.get(provider, provider)
+    label = str(PROVIDERS.get(provider, provider))
     return f"{label}: {endpoint}" if endpoint else label
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
@@ -31,7 +32,7 @@ def outgoing(request: TenantRequest, tenant_slug: str) -> HttpResponse:
         except Invalid as error:
             add_refusal(form, error)
         else:
-            messages.success(request, "Outgoing hosts saved.")
+            messages.success(request, _("Outgoing hosts saved."))
             return redirect("web:settings-outgoing", tenant_slug)
     context = {"section": "outgoing", "form": form, "hosts": hosts}
     return render(request, "settings/outgoing.html", context, status=422 if form.errors else 200)

@@ -7,6 +7,7 @@ from typing import Any
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
@@ -32,7 +33,7 @@ def retention(request: TenantRequest, tenant_slug: str) -> HttpResponse:
                 overview = retention_overview(**who, changes=form.changes())
             else:
                 retention_rules_set(**who, changes=form.changes())
-                messages.success(request, "Retention rules saved.")
+                messages.success(request, _("Retention rules saved."))
                 return redirect("web:settings-retention", tenant_slug)
         except Invalid as error:
             for name, problems in error.data["fields"].items():

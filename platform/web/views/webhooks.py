@@ -9,6 +9,7 @@ from django.contrib import messages
 from django.core.paginator import Paginator
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_http_methods
@@ -74,29 +75,30 @@ def webhook(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
         except Invalid as error:
             _refuse(form, error)
             return _one(request, row, form, status=422)
-        messages.success(request, "Saved.")
+        messages.success(request, _("Saved."))
     elif action in {"enable", "disable"}:
         services.webhook_update(**who, pk=pk, values={"is_enabled": action == "enable"})
-        messages.success(request, f"The webhook is now {'on' if action == 'enable' else 'off'}.")
+        told = _("The webhook is now on.") if action == "enable" else _("The webhook is now off.")
+        messages.success(request, told)
     elif action == "rotate":
         changed, secret = services.webhook_secret_rotate(**who, pk=pk)
         return _one(request, changed, secret=secret)
     elif action == "test":
         services.webhook_ping(**who, pk=pk)
-        messages.success(request, "A test event was sent. Reload to see the result.")
+        messages.success(request, _("A test event was sent. Reload to see the result."))
     elif action == "redeliver":
         try:
             services.delivery_repeat(**who, pk=pk, delivery_pk=posted_id(request, "delivery"))
         except Conflict as error:
             messages.error(request, error.message)
         else:
-            messages.success(request, "The event is being sent again.")
+            messages.success(request, _("The event is being sent again."))
     elif action == "remove":
         services.webhook_delete(**who, pk=pk)
-        messages.success(request, "Webhook removed.")
+        messages.success(request, _("Webhook removed."))
         return redirect("web:settings-webhooks", request.tenant.slug)
     else:
-        raise Invalid("invalid", "Unknown action.")
+        raise Invalid("invalid", _("Unknown action."))
     return redirect("web:settings-webhook", request.tenant.slug, pk)
 
 

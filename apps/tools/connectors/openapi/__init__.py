@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from django.utils.translation import gettext as _
+
 from apps.tools.connectors.base import FoundTool, SourceError, SourceKind
 from apps.tools.connectors.http import document_fetch, origin
 from apps.tools.connectors.openapi.calls import tools_make
@@ -24,7 +26,7 @@ def source_check(source: ToolSource) -> None:
         Invalid: neither a document nor its address, or an address that may not be called.
     """
     if not source.document_url and not source.document.strip():
-        raise _invalid("document_url", "Give the address of the OpenAPI document or its text.")
+        raise _invalid("document_url", _("Give the address of the OpenAPI document or its text."))
     policy = outgoing_policy(source.tenant_id)
     for field in ("url", "document_url"):
         value = getattr(source, field)
@@ -35,7 +37,7 @@ def source_check(source: ToolSource) -> None:
         except AddressRefused as error:
             raise _invalid(field, error.message) from error
         if field == "url" and (url.query or url.fragment):
-            raise _invalid(field, "The address of an API can't contain a ? or #.")
+            raise _invalid(field, _("The address of an API can't contain a ? or #."))
 
 
 def source_read(source: ToolSource) -> Sequence[FoundTool]:
