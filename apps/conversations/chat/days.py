@@ -39,7 +39,7 @@ def day_name(moment: datetime.datetime, *, now: datetime.datetime, zone: datetim
         return "Yesterday"
     if ago <= _WEEK:
         return "Previous 7 days"
-    return formats.date_format(day, "F" if day.year == today.year else "F Y")
+    return formats.date_format(day, "MONTH" if day.year == today.year else "MONTH_YEAR")
 
 
 def days_grouped(
