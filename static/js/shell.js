@@ -254,7 +254,9 @@ document.addEventListener("change", (e) => {
 // --- where we are, in a bar that is wider than a phone ------------------------------------------
 for (const here of document.querySelectorAll(".settings > .nav [aria-current], .tabs [aria-current]")) {
   const bar = here.parentElement;
-  bar.scrollLeft += Math.max(0, here.getBoundingClientRect().right - bar.getBoundingClientRect().right + 12);
+  const at = here.getBoundingClientRect(), all = bar.getBoundingClientRect();
+  if (document.dir === "rtl") bar.scrollLeft -= Math.max(0, all.left - at.left + 12);
+  else bar.scrollLeft += Math.max(0, at.right - all.right + 12);
 }
 
 // --- fallbacks ---------------------------------------------------------------------------------
