@@ -109,8 +109,11 @@ def test_modules_stay_readable_in_one_sitting():
     assert long == {}
 
 
-PROSE = re.compile(r'"[^"{}<>]{40,}"|\bd="[^"]*"|url\("data:image/svg[^"]*"\)')
-"""A sentence given to a tag, a path of an SVG: no formatter breaks them, and nobody reads them as structure."""
+PROSE = re.compile(
+    r'"\{%[^"]*%\}"|"[^"{}<>]{40,}"|\{% (?:block)?translate .*?%\}|\bd="[^"]*"|url\("data:image/svg[^"]*"\)'
+)
+"""A sentence given to a tag, a text to translate with its values, a path of an SVG: no formatter breaks them, and
+nobody reads them as structure."""
 
 
 @pytest.mark.parametrize("kind", ["html", "css", "js"])
