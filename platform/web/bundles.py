@@ -11,7 +11,7 @@ import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 from django.conf import settings
@@ -58,7 +58,7 @@ class Bundle:
     digest: str
 
 
-@lru_cache(maxsize=None)
+@cache
 def bundle(name: str, language: str = ENGLISH) -> Bundle:
     """Return a bundle by its name in ``BUNDLES``; KeyError for any other.
 

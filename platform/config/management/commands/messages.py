@@ -15,7 +15,14 @@ from config.catalogs import DOMAINS, catalog_problems
 
 _IGNORED = [
     *("tests", "benchmarks", "clients", "deploy", "docs", "requirements", "var", "staticfiles"),
-    *("apps/collections/demo", "templates/admin", "templates/styleguide.html", "static/vendor", "static/js/admin.js", "*/migrations/*"),
+    *(
+        "apps/collections/demo",
+        "templates/admin",
+        "templates/styleguide.html",
+        "static/vendor",
+        "static/js/admin.js",
+        "*/migrations/*",
+    ),
 ]
 
 
@@ -39,7 +46,9 @@ class Command(makemessages.Command):
         os.chdir(settings.ROOT)
         for domain in DOMAINS:
             chosen = {
-                **dict.fromkeys(("exclude", "extensions", "all", "symlinks", "no_location", "keep_pot"), None),
+                **dict.fromkeys(
+                    ("exclude", "extensions", "all", "symlinks", "no_location", "keep_pot"), None
+                ),
                 "locale": [code for code, _ in settings.LANGUAGES if code != settings.LANGUAGE_CODE],
                 "ignore_patterns": list(_IGNORED),
                 "use_default_ignore_patterns": True,
@@ -67,5 +76,3 @@ class Command(makemessages.Command):
         """Bring a language's catalog up to date, unless it is only looked at."""
         if not self._is_check:
             super().write_po_file(potfile, locale)
-
-

@@ -1,1 +1,1 @@
-"""Arabic."""
+"""How Arabic writes moments and numbers."""

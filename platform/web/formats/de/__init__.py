@@ -1,1 +1,1 @@
-"""German."""
+"""How German writes moments and numbers."""

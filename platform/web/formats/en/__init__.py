@@ -1,1 +1,1 @@
-"""English."""
+"""How English writes moments and numbers."""

@@ -1,1 +1,1 @@
-"""Spanish."""
+"""How Spanish writes moments and numbers."""

@@ -1,1 +1,1 @@
-"""French."""
+"""How French writes moments and numbers."""

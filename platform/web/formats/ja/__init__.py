@@ -1,1 +1,1 @@
-"""Japanese."""
+"""How Japanese writes moments and numbers."""
