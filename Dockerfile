@@ -5,6 +5,8 @@ RUN python -m venv /opt/venv
 COPY requirements/base.txt /tmp/base.txt
 # Fully resolved and pinned by hash, therefore without dependencies.
 RUN /opt/venv/bin/pip install --no-deps --require-hashes -r /tmp/base.txt
+COPY platform /app/platform
+RUN PYTHONPATH=/app/platform /opt/venv/bin/python -m config.catalogs
 
 FROM python:3.12-slim-bookworm
 RUN useradd --system --user-group --uid 10001 --create-home --home-dir /home/groundwork --shell /usr/sbin/nologin groundwork \
@@ -12,7 +14,7 @@ RUN useradd --system --user-group --uid 10001 --create-home --home-dir /home/gro
 COPY --from=build /opt/venv /opt/venv
 WORKDIR /app
 COPY manage.py ./
-COPY platform ./platform
+COPY --from=build /app/platform ./platform
 COPY apps ./apps
 COPY templates ./templates
 COPY static ./static

@@ -14,12 +14,12 @@ DENO_FMT := DENO_NO_UPDATE_CHECK=1 $(BIN)/deno fmt --no-config --line-width 110
 CLIENT := clients/python/src/groundwork_client/client.py
 STYLED := static/css static/js tests/conversations/openai/client.mjs
 .DEFAULT_GOAL := help
-.PHONY: help install install-dev run test test-fast test-nightly check lint format types layers django migrations schema openapi client ownership lock prices licences sbom clean
+.PHONY: help install install-dev run test test-fast test-nightly check lint format types layers django migrations messages translations schema openapi client ownership lock prices licences sbom clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1|/' | awk -F'|' '{printf "make %-13s %s\n", $$1, $$2}'
 
-install: $(VENV)/.runtime $(VENV)/.model ## Virtual environment, pinned packages and the embedder's model
+install: $(VENV)/.runtime $(VENV)/.model $(VENV)/.languages ## Virtual environment, pinned packages, the embedder's model and the languages
 
 install-dev: install $(VENV)/.dev $(CLIENT) ## The same, with the tools that test and check
 
@@ -36,7 +36,7 @@ test-nightly: install-dev ## All tests with every operation's requests made up, 
 	@NIGHTLY=1 $(PY) -m pytest -n $(PROCESSES) --dist loadgroup $(PYTEST_ARGS) $(TESTS)
 	@benchmarks/nightly.sh
 
-check: lint types layers django migrations schema licences sbom ## Everything below, up to openapi (make -k check: all of it, whatever fails)
+check: lint types layers django migrations translations schema licences sbom ## Everything below, up to openapi (make -k check: all of it, whatever fails)
 
 lint: install-dev ## Rules and layout of Python, templates, styles and scripts
 	$(BIN)/ruff check .
@@ -63,6 +63,12 @@ django: install-dev ## Django's checks, and those of a deployment
 migrations: install-dev ## Models and migrations agree, and the version before works on after each
 	$(PY) manage.py makemigrations --check --dry-run
 	$(PY) manage.py migrations_check
+
+translations: install-dev ## The catalogs have every marked text, and the complete languages a translation of it
+	$(PY) manage.py messages --check
+
+messages: install-dev ## Put marked texts into platform/locale, for translators (needs GNU gettext)
+	$(PY) manage.py messages
 
 schema: install-dev ## The REST API is the committed docs/openapi.yaml
 	@mkdir -p var
@@ -128,6 +134,10 @@ $(VENV)/.dev: requirements/dev.txt requirements/langchain.txt $(VENV)/.runtime
 
 $(CLIENT): docs/openapi.yaml clients/python/generate.py | $(VENV)/.runtime
 	@$(PY) clients/python/generate.py
+
+$(VENV)/.languages: $(wildcard platform/locale/*/LC_MESSAGES/*.po) platform/config/catalogs.py | $(VENV)/.runtime
+	@PYTHONPATH=platform $(PY) -m config.catalogs
+	@touch $@
 
 $(VENV)/.model: $(VENV)/.runtime
 	@$(PY) manage.py embedder_prepare

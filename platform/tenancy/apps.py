@@ -12,7 +12,7 @@ class TenancyConfig(AppConfig):
     name = "tenancy"
     default_auto_field = "django.db.models.BigAutoField"
     erasure = {  # what an erasure does to its columns: see erasure.rules
-        "User": "names: first_name last_name email; codes: password",
+        "User": "names: first_name last_name email; codes: password language time_zone",
         "Tenant": "names: slug name; codes: sign_in_rules",
         "ApiKey": "names: name client_id; codes: prefix secret_sha256 scopes collections",
         "OAuthToken": "codes: kind sha256 redirect_uri challenge",

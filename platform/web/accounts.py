@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any, ClassVar
 
 from allauth.account.adapter import DefaultAccountAdapter
@@ -10,8 +11,9 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, override
 
+from tenancy.languages import person_language
 from tenancy.models import Invite, User
 from tenancy.selectors import invite_read
 from web.attempts import attempt_take, attempt_undo, browser_remember
@@ -92,6 +94,12 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
             {**one, "description": _("Use a passkey")} if one["id"] == "mfa_reauthenticate:webauthn" else one
             for one in methods
         ]
+
+    def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
+        """Send one of allauth's mails in the language that its reader has chosen, else in that of the page that asked for it."""
+        chosen = person_language(context.get("user"))
+        with override(chosen) if chosen else nullcontext():
+            super().send_mail(template_prefix, email, context)
 
     def get_client_ip(self, request: HttpRequest) -> str:
         """Return the caller's address, as everywhere else here."""

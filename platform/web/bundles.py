@@ -11,12 +11,15 @@ import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 from django.conf import settings
 from django.contrib.staticfiles import finders
 from django.templatetags.static import static
+from django.utils.translation import get_language
+
+from tenancy.languages import ENGLISH, languages_offered
 
 FOLDER = "bundles/"
 BUNDLES: Mapping[str, Sequence[str]] = {
@@ -24,13 +27,16 @@ BUNDLES: Mapping[str, Sequence[str]] = {
         f"css/{name}.css"
         for name in (
             *("app", "pages", "collections", "tools", "assistants"),
-            *("answers", "usage", "evaluations", "datasets", "pygments"),
+            *("answers", "usage", "evaluations", "datasets", "pygments", "languages"),
         )
     ],
     "core.js": ["vendor/htmx/htmx.min.js", "vendor/htmx/hx-sse.min.js"],
-    "page.js": ["js/shell.js", "js/stream.js"],
+    "page.js": ["js/words.js", "js/shell.js", "js/stream.js"],
     "chat.js": ["js/citations.js", "js/chat.js", "js/answers.js", "js/attach.js"],
+    "passkeys.js": ["js/words.js", "js/passkeys.js"],  # for pages before a sign-in, which have no page.js
 }
+WORDS = "js/words.js"
+"""What a bundle begins with that has a language: in front of it are the translations of what scripts say."""
 _TYPES = {".css": "text/css", ".js": "text/javascript"}
 _COMMENT, _INDENT = re.compile(r"/\*.*?\*/", re.DOTALL), re.compile(r"\n\s+")
 _ADDRESS = re.compile(r"url\(\.\./([^)]+)\)")
@@ -52,9 +58,14 @@ class Bundle:
     digest: str
 
 
-@lru_cache
-def bundle(name: str) -> Bundle:
-    """Return a bundle by its name in ``BUNDLES``; KeyError for any other."""
+@cache
+def bundle(name: str, language: str = ENGLISH) -> Bundle:
+    """Return a bundle by its name in ``BUNDLES``; KeyError for any other.
+
+    Args:
+        name: with its ending.
+        language: one that is offered (``tenancy.languages``), of a bundle with words; English of any other.
+    """
     kind = f".{name.rpartition('.')[2]}"
     parts = [_source(path) for path in BUNDLES[name]]
     if kind == ".css":
@@ -62,16 +73,19 @@ def bundle(name: str) -> Bundle:
     elif name == "core.js":
         joined = "\n".join(parts)
     else:  # each module has names of its own
-        joined = "\n".join(f"{{\n{part}\n}}" for part in parts)
+        joined = _words(language) + "\n".join(f"{{\n{part}\n}}" for part in parts)
     body = joined.encode()
     zipped = gzip.compress(body, 9, mtime=0)
     return Bundle(f"{_TYPES[kind]}; charset=utf-8", body, zipped, hashlib.sha256(body).hexdigest()[:12])
 
 
 def bundle_url(name: str) -> str:
-    """Return the address of a bundle."""
+    """Return the address of a bundle, in the language of the page where it has one."""
     stem, _, kind = name.partition(".")
-    return f"{settings.STATIC_URL}{FOLDER}{stem}.{bundle(name).digest}.{kind}"
+    language = (get_language() or ENGLISH) if BUNDLES[name][0] == WORDS else ENGLISH
+    if language not in languages_offered() or language == ENGLISH:
+        return f"{settings.STATIC_URL}{FOLDER}{stem}.{bundle(name).digest}.{kind}"
+    return f"{settings.STATIC_URL}{FOLDER}{stem}-{language}.{bundle(name, language).digest}.{kind}"
 
 
 def bundle_find(path: str) -> tuple[Bundle, bool] | None:
@@ -82,12 +96,23 @@ def bundle_find(path: str) -> tuple[Bundle, bool] | None:
     Args:
         path: of a request, beginning with ``STATIC_URL``.
     """
-    stem, _, rest = path.removeprefix(f"{settings.STATIC_URL}{FOLDER}").partition(".")
+    name, _, rest = path.removeprefix(f"{settings.STATIC_URL}{FOLDER}").partition(".")
     digest, _, kind = rest.partition(".")
-    if f"{stem}.{kind}" not in BUNDLES:
+    stem, _, language = name.partition("-")
+    paths = BUNDLES.get(f"{stem}.{kind}")
+    if paths is None or (language and (paths[0] != WORDS or language not in languages_offered())):
         return None
-    found = bundle(f"{stem}.{kind}")
+    found = bundle(f"{stem}.{kind}", language or ENGLISH)
     return found, found.digest == digest
+
+
+def _words(language: str) -> str:
+    """Return the translations for scripts, as config/catalogs.py has compiled them; "" for English."""
+    for folder in settings.LOCALE_PATHS if language != ENGLISH else ():
+        path = Path(folder) / language / "LC_MESSAGES" / "djangojs.js"
+        if path.is_file():
+            return path.read_text(encoding="utf-8") + "\n"
+    return ""
 
 
 def _source(path: str) -> str:

@@ -8,7 +8,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 
+from django.utils.formats import number_format
 from django.utils.translation import gettext
 
 WIDTH = 640.0
@@ -209,15 +211,20 @@ def figure(value: float, unit: str = "") -> str:
     for limit, suffix in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
         if value >= limit:
             scaled = value / (1e3 if suffix == "k" else limit)
-            return f"{unit}{scaled:.1f}".removesuffix(".0") + suffix
+            return f"{unit}{_local(f'{scaled:.1f}'.removesuffix('.0'))}{suffix}"
     if value == int(value):
-        return f"{unit}{int(value):,}"
-    return f"{unit}{value:.2f}" if value >= 0.01 else f"{unit}{value:.2g}"
+        return f"{unit}{_local(int(value))}"
+    return f"{unit}{_local(f'{value:.2f}' if value >= 0.01 else f'{value:.2g}')}"
 
 
 def _short(value: float, unit: str) -> str:
     """Return a round value for an axis, where room is scarce: 6k, 2.5k."""
-    return f"{unit}{value / 1000:g}k" if 1000 <= value < 1e6 else figure(value, unit)
+    return f"{unit}{_local(f'{value / 1000:g}')}k" if 1000 <= value < 1e6 else figure(value, unit)
+
+
+def _local(number: str | int) -> str:
+    """Write a number as the page's language does."""
+    return str(number_format(Decimal(number), force_grouping=True))
 
 
 def _scale(most: float, *, is_count: bool) -> tuple[float, list[float]]:

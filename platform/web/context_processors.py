@@ -9,6 +9,7 @@ from django.utils.functional import SimpleLazyObject
 
 from runs.approvals import approval_count
 from tenancy.entrances import memberships_shown
+from tenancy.languages import languages_offered
 from web.accounts import AccountAdapter
 
 _NAV = {
@@ -40,5 +41,6 @@ def shell(request: HttpRequest) -> dict[str, Any]:
         "approvals_waiting": SimpleLazyObject(lambda: approval_count(actor=actor) if actor else 0),
         "nav": "settings" if name.startswith("settings-") else _NAV.get(namespace, ""),
         "is_signup_open": SimpleLazyObject(lambda: AccountAdapter().is_open_for_signup(request)),
+        "languages": languages_offered(),
         "request_id": getattr(request, "request_id", ""),
     }

@@ -14,11 +14,13 @@ from django.utils.translation import gettext_lazy
 from basics.errors import DomainError
 from erasure.retention import MOST_DAYS, Preview
 from tenancy.actors import Actor
+from tenancy.languages import languages_offered
 from tenancy.models import ModelEntry, Role, User
 from tenancy.permissions import KEY_SCOPES, rank
 from tenancy.services.credentials import PROVIDERS
 from tenancy.services.model_entries import CAPABILITIES
 from web.key_collections import key_collections
+from web.reader_zone import zones_offered
 from webhooks.models import SUBSCRIBABLE
 
 if TYPE_CHECKING:
@@ -64,6 +66,34 @@ class ProfileForm(forms.ModelForm):  # type: ignore[type-arg]
     class Meta:
         model = User
         fields = ("first_name", "last_name")
+
+
+class LanguageForm(forms.Form):
+    """The language of pages and mails, "" for the browser's; whoever is signed in chooses their time zone too."""
+
+    language = forms.ChoiceField(
+        required=False,
+        label=gettext_lazy("Language"),
+        help_text=gettext_lazy("Of pages and emails. Answers follow the language of your question."),
+        widget=forms.Select(attrs={"data-submit": ""}),
+    )
+    time_zone = forms.ChoiceField(
+        required=False,
+        label=gettext_lazy("Time zone"),
+        help_text=gettext_lazy("In which pages tell dates and times."),
+        widget=forms.Select(attrs={"data-submit": ""}),
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for name, choices in (
+            ("language", [("", _("As your browser asks")), *languages_offered().items()]),
+            (
+                "time_zone",
+                [("", _("As your browser says")), *((z, z.replace("_", " ")) for z in zones_offered())],
+            ),
+        ):
+            self.fields[name].choices = choices  # type: ignore[attr-defined]
 
 
 class ConfirmForm(forms.Form):

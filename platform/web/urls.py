@@ -5,13 +5,14 @@ from __future__ import annotations
 from django.urls import include, path
 
 from web.oauth import views as oauth
-from web.views import erasure, health, home, members
+from web.views import erasure, health, home, language, members
 
 app_name = "web"
 urlpatterns = [
     path("", home.home, name="home"),
     path("profile/", home.profile, name="profile"),
     path("profile/erasure/", erasure.account_erasure, name="account-erasure"),
+    path("language/", language.language, name="language"),
     path("workspaces/new/", home.create_tenant, name="tenant-create"),
     path("invite/<str:token>/", members.accept_invite, name="invite-accept"),
     path("healthz", health.healthz, name="healthz"),

@@ -31,7 +31,7 @@ if (criteria.length) {
       show(next < 0 ? current : next);
       window.gw?.announce(
         next < 0
-          ? "All graded. Press Enter to save."
+          ? gettext("All graded. Press Enter to save.")
           : criteria[current].querySelector("legend b").textContent,
       );
     } else if (e.key === "ArrowDown" || e.key === "ArrowUp") {

@@ -34,11 +34,15 @@ let running = null, sendAfter = false;
 
 function add(files, { pasted = "" } = {}) {
   for (const file of files) {
-    const el = make("li", "att"), what = make("span", "what"), line = make("span", "xs muted", "Waiting");
+    const el = make("li", "att"),
+      what = make("span", "what"),
+      line = make("span", "xs muted", gettext("Waiting"));
     what.append(make("span", "clip med", file.name), line);
     el.append(icon("loader-circle", "i spin t-acc"), what);
     const job = { file, el, what, line, pasted };
-    el.append(button("", `Cancel ${file.name}`, () => cancel(job), "x"));
+    el.append(
+      button("", interpolate(gettext("Cancel %(name)s"), { name: file.name }), () => cancel(job), "x"),
+    );
     list.append(el);
     waiting.push(job);
   }
@@ -73,7 +77,7 @@ function next() {
   const bar = make("progress");
   bar.max = 1;
   bar.value = 0;
-  bar.setAttribute("aria-label", `Uploading ${job.file.name}`);
+  bar.setAttribute("aria-label", interpolate(gettext("Uploading %(name)s"), { name: job.file.name }));
   job.line.replaceWith(bar);
   job.line = bar;
   xhr.upload.onprogress = (e) => {
@@ -111,26 +115,26 @@ function place(job, html) {
   if (job.pasted) pasted.set(chip.id, job.pasted);
   job.el.replaceWith(chip);
   htmx.process(chip);
-  gw.announce(`${job.file.name} is attached`);
+  gw.announce(interpolate(gettext("%(name)s is attached"), { name: job.file.name }));
 }
 
 function fail(job, reason) {
   job.el.classList.add("bad");
   job.el.dataset.notSent = "";
-  const line = make("span", "xs t-bad", `Not attached: ${reason}`),
+  const line = make("span", "xs t-bad", interpolate(gettext("Not attached: %(reason)s"), { reason })),
     old = job.el.querySelector(":scope > svg");
   job.line.replaceWith(line);
   job.line = line;
   old.replaceWith(icon("circle-x", "i t-bad"));
   for (const b of job.el.querySelectorAll("button")) b.remove();
   job.el.append(
-    button("Retry", `Attach ${job.file.name} again`, () => {
+    button(gettext("Retry"), interpolate(gettext("Attach %(name)s again"), { name: job.file.name }), () => {
       job.el.remove();
       add([job.file], job);
     }),
-    button("", `Dismiss ${job.file.name}`, () => job.el.remove(), "x"),
+    button("", interpolate(gettext("Dismiss %(name)s"), { name: job.file.name }), () => job.el.remove(), "x"),
   );
-  gw.announce(`${job.file.name} was not attached: ${reason}`);
+  gw.announce(interpolate(gettext("%(name)s was not attached: %(reason)s"), { name: job.file.name, reason }));
 }
 
 // --- choosing, dropping, pasting -------------------------------------------------------------------------------------
@@ -172,7 +176,7 @@ box.addEventListener("paste", (e) => {
   const text = e.clipboardData?.getData("text/plain") ?? "";
   if (text.length < LONG_PASTE) return;
   e.preventDefault();
-  add([new File([text], "Pasted text.txt", { type: "text/plain" })], { pasted: text });
+  add([new File([text], gettext("Pasted text.txt"), { type: "text/plain" })], { pasted: text });
 });
 addEventListener("beforeunload", (e) => {
   if (running) e.preventDefault();
@@ -193,17 +197,17 @@ list.addEventListener("click", (e) => {
   field.disabled = true;
   chip.classList.add("gone");
   const what = make("span", "what"),
-    undo = button("Undo", `Keep ${name}`, () => {
+    undo = button(gettext("Undo"), interpolate(gettext("Keep %(name)s"), { name }), () => {
       clearTimeout(timer);
       chip.classList.remove("gone");
       chip.replaceChildren(...kept);
       field.disabled = false;
       box.focus();
     });
-  what.append(make("span", "clip med", name), make("span", "xs muted", "Removed"));
+  what.append(make("span", "clip med", name), make("span", "xs muted", gettext("Removed")));
   chip.replaceChildren(what, undo);
   undo.focus();
-  gw.announce(`${name} is removed`);
+  gw.announce(interpolate(gettext("%(name)s is removed"), { name }));
   const timer = setTimeout(() => drop(chip), UNDO_MS);
 });
 list.addEventListener("htmx:before:request", (e) => {
@@ -218,10 +222,20 @@ function drop(chip) {
     headers: { "X-CSRFToken": csrf(), "HX-Request": "true" },
   })
     .then((r) => {
-      if (!r.ok && r.status !== 404) gw.toast(`${chip.dataset.name} could not be removed. Reload the page.`);
+      if (!r.ok && r.status !== 404) {
+        gw.toast(
+          interpolate(gettext("%(name)s could not be removed. Reload the page."), {
+            name: chip.dataset.name,
+          }),
+        );
+      }
     })
     .catch(() =>
-      gw.toast(`${chip.dataset.name} could not be removed. Check your connection and reload the page.`)
+      gw.toast(
+        interpolate(gettext("%(name)s could not be removed. Check your connection and reload the page."), {
+          name: chip.dataset.name,
+        }),
+      )
     );
 }
 const settle = () => {
@@ -236,7 +250,7 @@ form.addEventListener("htmx:config:request", (e) => {
   e.preventDefault();
   e.stopImmediatePropagation();
   sendAfter = true;
-  gw.announce("Your question is sent when the files are uploaded");
+  gw.announce(gettext("Your question is sent when the files are uploaded"));
 }, true);
 form.addEventListener("htmx:finally:request", (e) => {
   if (e.target !== form) return;
@@ -256,10 +270,14 @@ function sight() {
   for (const [id, text] of pasted) { // again after each news of the chip
     const chip = $(id), end = chip?.querySelector("[data-att-remove]");
     if (!end || chip.querySelector("[data-as-text]")) continue;
-    const back = button("As text", `Put ${chip.dataset.name} back as text`, () => {
-      drop(chip);
-      fill(text);
-    });
+    const back = button(
+      gettext("As text"),
+      interpolate(gettext("Put %(name)s back as text"), { name: chip.dataset.name }),
+      () => {
+        drop(chip);
+        fill(text);
+      },
+    );
     back.dataset.asText = "";
     end.before(back);
   }
@@ -270,7 +288,9 @@ function sight() {
   );
   const label = $("scope-files"), all = $("scope-attached");
   label.hidden = all.hidden = !names.size;
-  label.textContent = `+ ${names.size} file${names.size === 1 ? "" : "s"}`;
+  label.textContent = interpolate(ngettext("+ %(count)s file", "+ %(count)s files", names.size), {
+    count: names.size,
+  });
   all.querySelector("ul").replaceChildren(...[...names].map((name) => make("li", "clip", name)));
 }
 form.elements.model?.addEventListener("change", sight);

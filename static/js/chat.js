@@ -115,8 +115,8 @@ form.addEventListener("htmx:before:request", (e) => {
   user.className = "user pending";
   user.textContent = sent.text;
   line.className = "row xs muted";
-  line.innerHTML =
-    `<svg class="i s spin" aria-hidden="true"><use href="${form.dataset.spinner}"/></svg>Sending`;
+  line.innerHTML = `<svg class="i s spin" aria-hidden="true"><use href="${form.dataset.spinner}"/></svg>`;
+  line.append(gettext("Sending"));
   user.append(line);
   sent.bubble.append(user);
   turns.append(sent.bubble);
@@ -135,7 +135,7 @@ form.addEventListener("htmx:finally:request", (e) => {
     const waits = !sent.bubble;
     Object.assign(sent, { id: "", text: "", bubble: null });
     store(box.value);
-    if (waits) return gw.announce("Your question is next");
+    if (waits) return gw.announce(gettext("Your question is next"));
     const last = turns.lastElementChild;
     if (last) anchor(last);
     for (const s of document.querySelectorAll(".srcset[data-active]")) s.removeAttribute("data-active");
@@ -152,11 +152,13 @@ form.addEventListener("htmx:finally:request", (e) => {
   alert.setAttribute("role", "alert");
   text.className = "grow";
   const why = gw.errorText(ctx), told = [...document.querySelectorAll("#budget-notices p")];
-  text.textContent = told.some((p) => p.textContent.includes(why)) ? "Not sent." : `Not sent. ${why}`;
+  text.textContent = told.some((p) => p.textContent.includes(why))
+    ? gettext("Not sent.")
+    : interpolate(gettext("Not sent. %(why)s"), { why });
   retry.type = "submit";
   retry.className = "btn sm";
   retry.setAttribute("form", "composer");
-  retry.textContent = "Retry";
+  retry.textContent = gettext("Retry");
   alert.append(text, retry);
   problem.replaceChildren(alert);
   box.focus();
@@ -314,9 +316,9 @@ document.addEventListener("click", async (e) => {
     await navigator.clipboard.write([
       new ClipboardItem({ "text/plain": text.then((t) => new Blob([t], { type: "text/plain" })) }),
     ]);
-    gw.announce("Answer copied");
+    gw.announce(gettext("Answer copied"));
   } catch {
-    gw.toast("The answer could not be copied: the server did not answer, or the browser refused.");
+    gw.toast(gettext("The answer could not be copied: the server did not answer, or the browser refused."));
   }
 });
 
@@ -331,12 +333,17 @@ for (const menu of document.querySelectorAll(".scope-menu")) {
   menu.addEventListener("change", () => { // no conversation yet to tell: the labels say what goes with the question
     if (menu.querySelector("[data-scope-local]")) {
       const names = [...menu.querySelectorAll("input:checked")].map((i) => i.nextElementSibling.textContent);
-      $("scope-label").textContent = names.length
-        ? names[0] + (names.length > 1 ? `, ${names.length - 1} more` : "")
-        : "All collections";
+      $("scope-label").textContent = names.length > 1
+        ? interpolate(ngettext("%(name)s, %(count)s more", "%(name)s, %(count)s more", names.length - 1), {
+          name: names[0],
+          count: names.length - 1,
+        })
+        : names[0] ?? gettext("All collections");
     } else if (menu.querySelector("[data-tools-local]")) {
       const off = menu.querySelectorAll("input[type=checkbox]:not(:checked)").length;
-      $("tools-label").textContent = off ? `Tools, ${off} off` : "Tools";
+      $("tools-label").textContent = off
+        ? interpolate(ngettext("Tools, %(count)s off", "Tools, %(count)s off", off), { count: off })
+        : gettext("Tools");
     }
   });
 }

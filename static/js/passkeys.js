@@ -53,12 +53,16 @@ async function get(options) {
 }
 
 function words(error) {
-  if (error.name === "InvalidStateError") return "This device already has a passkey for your account.";
-  if (error.name === "NotAllowedError") {
-    return "No passkey was used: it was canceled, or took too long. Try again.";
+  if (error.name === "InvalidStateError") {
+    return gettext("This device already has a passkey for your account.");
   }
-  if (error.name === "SecurityError") return "Passkeys don't work at this address. Ask the operator.";
-  return error.message || "That passkey didn't work. Try again.";
+  if (error.name === "NotAllowedError") {
+    return gettext("No passkey was used: it was canceled, or took too long. Try again.");
+  }
+  if (error.name === "SecurityError") {
+    return gettext("Passkeys don't work at this address. Ask the operator.");
+  }
+  return error.message || gettext("That passkey didn't work. Try again.");
 }
 
 async function begin(form) {

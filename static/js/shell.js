@@ -21,7 +21,7 @@ function toast(node) {
   const close = document.createElement("button");
   close.type = "button";
   close.className = "btn ghost sm end";
-  close.textContent = "Dismiss";
+  close.textContent = gettext("Dismiss");
   close.addEventListener("click", () => {
     box.hidden = true;
   });
@@ -39,16 +39,19 @@ function errorText(ctx) {
     const found = new DOMParser().parseFromString(text, "text/html").querySelector("[data-error]");
     if (found) return found.textContent.trim().replace(/\s+/g, " ");
   }
-  if (status === 401) return "You are signed out. Sign in again in another tab, then retry.";
-  if (status === 403) return "You do not have permission to do this.";
-  if (status === 404) return "This no longer exists. Reload the page.";
-  if (status === 413) return "That is too large to send.";
-  if (status === 429) return "Too many requests. Wait a moment, then retry.";
+  if (status === 401) return gettext("You are signed out. Sign in again in another tab, then retry.");
+  if (status === 403) return gettext("You do not have permission to do this.");
+  if (status === 404) return gettext("This no longer exists. Reload the page.");
+  if (status === 413) return gettext("That is too large to send.");
+  if (status === 429) return gettext("Too many requests. Wait a moment, then retry.");
   if (status >= 500) {
-    return `The server could not do this (${status}). Nothing was changed; retry in a moment.`;
+    return interpolate(
+      gettext("The server could not do this (%(status)s). Nothing was changed; retry in a moment."),
+      { status },
+    );
   }
-  if (status) return `The server refused this (${status}).`;
-  return "The server could not be reached. Check your connection, then retry.";
+  if (status) return interpolate(gettext("The server refused this (%(status)s)."), { status });
+  return gettext("The server could not be reached. Check your connection, then retry.");
 }
 window.gw = Object.assign(window.gw ?? {}, { announce, toast, errorText });
 
@@ -162,7 +165,7 @@ document.addEventListener("click", (e) => {
     for (const el of document.querySelectorAll("[data-conv-title]")) el.textContent = row.dataset.conv;
     const isPinned = "convPinned" in row.dataset;
     menu.querySelector("[name=is_pinned]").value = isPinned ? "" : "1";
-    menu.querySelector("[data-conv-pin-label]").textContent = isPinned ? "Unpin" : "Pin";
+    menu.querySelector("[data-conv-pin-label]").textContent = isPinned ? gettext("Unpin") : gettext("Pin");
     $("conv-rename-title").value = row.dataset.conv;
     document.querySelector("[data-conv-erase-link]").href = row.dataset.convErase;
     menu.showModal();
@@ -206,11 +209,11 @@ document.addEventListener("click", async (e) => {
   const text = from.value ?? from.textContent.trim();
   try {
     await navigator.clipboard.writeText(text);
-    announce("Copied");
+    announce(gettext("Copied"));
     button.dataset.done = "";
   } catch { // no clipboard permission (plain http): leave the text selected for the reader's own copy
     getSelection().selectAllChildren(from);
-    toast("The browser blocked copying. The text is selected: press Ctrl+C.");
+    toast(gettext("The browser blocked copying. The text is selected: press Ctrl+C."));
   }
 });
 // A button before code or a table copies it: a table as tab-separated values, without the marks of sources.
@@ -228,12 +231,12 @@ document.addEventListener("click", async (e) => {
     : from.textContent;
   try {
     await navigator.clipboard.writeText(text);
-    announce("Copied");
+    announce(gettext("Copied"));
     button.dataset.done = "";
     setTimeout(() => delete button.dataset.done, 2000);
   } catch {
     getSelection().selectAllChildren(from);
-    toast("The browser blocked copying. The text is selected: press Ctrl+C.");
+    toast(gettext("The browser blocked copying. The text is selected: press Ctrl+C."));
   }
 });
 // <input data-filter="#list"> hides the list's links whose text does not contain the input.
@@ -251,7 +254,9 @@ document.addEventListener("change", (e) => {
 // --- where we are, in a bar that is wider than a phone ------------------------------------------
 for (const here of document.querySelectorAll(".settings > .nav [aria-current], .tabs [aria-current]")) {
   const bar = here.parentElement;
-  bar.scrollLeft += Math.max(0, here.getBoundingClientRect().right - bar.getBoundingClientRect().right + 12);
+  const at = here.getBoundingClientRect(), all = bar.getBoundingClientRect();
+  if (document.dir === "rtl") bar.scrollLeft -= Math.max(0, all.left - at.left + 12);
+  else bar.scrollLeft += Math.max(0, at.right - all.right + 12);
 }
 
 // --- fallbacks ---------------------------------------------------------------------------------

@@ -66,7 +66,7 @@ document.addEventListener("htmx:sse:close", (e) => {
   art.removeAttribute("data-live");
   art.removeAttribute("data-lost");
   for (const mark of document.querySelectorAll(".recent [aria-current] .pulse")) mark.remove(); // the rest is told by conversations:recent
-  gw.announce("Answer ready");
+  gw.announce(gettext("Answer ready"));
   document.dispatchEvent(new CustomEvent("gw:answered", { detail: { article: art } }));
 });
 
@@ -77,7 +77,7 @@ function giveUp(el) {
   if (!art) return;
   art.removeAttribute("data-live");
   art.removeAttribute("data-lost");
-  gw.toast("This answer can no longer be followed here. Reload the page to see its status.");
+  gw.toast(gettext("This answer can no longer be followed here. Reload the page to see its status."));
 }
 
 // hx-sse retries a stream that broke, but never one whose first request failed: arm it again, with backoff.

@@ -9,8 +9,15 @@
 // sent. With both data-upload and data-at-once the collection is there, and data-then is its page.
 
 const PARALLEL = 3;
+const digits = (n, how) =>
+  new Intl.NumberFormat(document.documentElement.lang, {
+    useGrouping: false,
+    numberingSystem: "latn",
+    ...how,
+  }).format(n);
+const rounded = (n, places) => digits(n, { minimumFractionDigits: places, maximumFractionDigits: places });
 const size = (n) =>
-  n < 1024 ? `${n} B` : n < 1048576 ? `${(n / 1024).toFixed(0)} KB` : `${(n / 1048576).toFixed(1)} MB`;
+  n < 1024 ? `${n} B` : n < 1048576 ? `${rounded(n / 1024, 0)} KB` : `${rounded(n / 1048576, 1)} MB`;
 const make = (tag, cls, text) => {
   const el = document.createElement(tag);
   if (cls) el.className = cls;
@@ -83,7 +90,7 @@ class Uploads {
       const job = { file, row: this.#row(file) };
       this.waiting.push(job);
       if (this.waits) {
-        job.row.act("Remove", () => {
+        job.row.act(gettext("Remove"), () => {
           this.waiting.splice(this.waiting.indexOf(job), 1);
           job.row.el.remove();
           this.#card();
@@ -145,12 +152,12 @@ class Uploads {
     const xhr = new XMLHttpRequest(), body = new FormData();
     body.append("file", file, file.name);
     this.running++;
-    row.state("Uploading", 0);
-    row.act("Cancel", () => xhr.abort());
+    row.state(gettext("Uploading"), 0);
+    row.act(gettext("Cancel"), () => xhr.abort());
     xhr.upload.onprogress = (e) => {
-      if (e.lengthComputable) row.state("Uploading", e.loaded / e.total);
+      if (e.lengthComputable) row.state(gettext("Uploading"), e.loaded / e.total);
     };
-    xhr.upload.onload = () => row.state("Checking", 1);
+    xhr.upload.onload = () => row.state(gettext("Checking"), 1);
     const done = (then) => {
       this.running--;
       then();
@@ -205,20 +212,26 @@ class Uploads {
       this.failed--;
       this.#next();
     });
-    gw.announce(`${job.file.name} was not uploaded: ${reason}`);
+    gw.announce(
+      interpolate(gettext("%(name)s was not uploaded: %(reason)s"), { name: job.file.name, reason }),
+    );
   }
 
   #card() {
     const card = this.queue.closest("section"),
       title = card.querySelector("h2"),
-      n = this.running + this.waiting.length,
-      verb = this.waits ? "To upload:" : "Uploading";
+      n = this.running + this.waiting.length;
     card.hidden = !this.queue.childElementCount;
+    const counted = this.waits
+      ? ngettext("To upload: %(count)s file", "To upload: %(count)s files", n)
+      : ngettext("Uploading %(count)s file", "Uploading %(count)s files", n);
     title.textContent = n
-      ? `${verb} ${n} ${n === 1 ? "file" : "files"}`
+      ? interpolate(counted, { count: n })
       : this.failed
-      ? `${this.failed} not uploaded`
-      : "Archives are imported";
+      ? interpolate(ngettext("%(count)s not uploaded", "%(count)s not uploaded", this.failed), {
+        count: this.failed,
+      })
+      : gettext("Archives are imported");
   }
 
   #row(file) {
@@ -235,16 +248,19 @@ class Uploads {
     this.queue.append(el);
     const progress = make("progress"),
       line = make("span", "row xs muted"),
-      word = make("span", "grow", "Waiting"),
+      word = make("span", "grow", gettext("Waiting")),
       share = make("span", "num");
     progress.max = 1;
     progress.value = 0;
-    progress.setAttribute("aria-label", `Uploading ${file.name}`);
+    progress.setAttribute("aria-label", interpolate(gettext("Uploading %(name)s"), { name: file.name }));
     line.append(word, share);
     const button = (text, fn) => {
       const b = make("button", "btn sm", text);
       b.type = "button";
-      b.setAttribute("aria-label", `${text}: ${file.name}`);
+      b.setAttribute(
+        "aria-label",
+        interpolate(gettext("%(action)s: %(name)s"), { action: text, name: file.name }),
+      );
       b.addEventListener("click", fn);
       return b;
     };
@@ -254,7 +270,9 @@ class Uploads {
         bar.replaceChildren(progress, line);
         word.textContent = text;
         progress.value = value;
-        share.textContent = value > 0 && value < 1 ? `${Math.floor(value * 100)}%` : "";
+        share.textContent = value > 0 && value < 1
+          ? digits(Math.floor(value * 100) / 100, { style: "percent" })
+          : "";
       },
       act(text, fn) {
         act.replaceChildren(button(text, fn));
@@ -263,25 +281,25 @@ class Uploads {
         const holder = document.createElement("template");
         holder.innerHTML = html;
         bar.replaceChildren(holder.content);
-        const gone = button("Dismiss", () => {
+        const gone = button(gettext("Dismiss"), () => {
           el.remove();
           dismiss();
         });
         gone.classList.add("ghost");
         act.replaceChildren(gone);
-        gw.announce(`${file.name} is being imported`);
+        gw.announce(interpolate(gettext("%(name)s is being imported"), { name: file.name }));
       },
       fail(reason, retry, dismiss) {
         bar.replaceChildren(make("span", "reason", reason));
-        const gone = button("Dismiss", () => {
+        const gone = button(gettext("Dismiss"), () => {
           el.remove();
           dismiss();
         });
         gone.classList.add("ghost");
-        act.replaceChildren(button("Retry", retry), gone);
+        act.replaceChildren(button(gettext("Retry"), retry), gone);
       },
     };
-    row.state("Waiting", 0);
+    row.state(gettext("Waiting"), 0);
     return row;
   }
 }

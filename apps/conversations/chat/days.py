@@ -42,7 +42,7 @@ def day_name(moment: datetime.datetime, *, now: datetime.datetime, zone: datetim
         return _("Yesterday")
     if ago <= _WEEK:
         return _("Previous 7 days")
-    return formats.date_format(day, "F" if day.year == today.year else "YEAR_MONTH_FORMAT")
+    return formats.date_format(day, "MONTH" if day.year == today.year else "MONTH_YEAR")
 
 
 def days_grouped(

@@ -114,6 +114,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "web.languages.language_chosen",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "allauth.account.middleware.AccountMiddleware",
@@ -347,7 +348,22 @@ if env.get("GROUNDWORK_EMAIL_URL"):
     EMAIL_BACKEND = "tenancy.mail.EmailBackend"
     globals().update(env.email_settings(env.get("GROUNDWORK_EMAIL_URL")))
 
+# Languages. Which of these are offered: web.languages; how their catalogs are made: config.catalogs.
 LANGUAGE_CODE = "en"
+LANGUAGES = [
+    ("en", "English"),
+    ("de", "Deutsch"),
+    ("fr", "Français"),
+    ("es", "Español"),
+    ("ja", "日本語"),
+    ("ar", "العربية"),
+]
+LOCALE_PATHS = [ROOT / "platform" / "locale"]
+FORMAT_MODULE_PATH = ["web.formats"]
+LANGUAGE_COOKIE_NAME = "gw.language"
+LANGUAGE_COOKIE_AGE = 31_536_000
+LANGUAGE_COOKIE_HTTPONLY = True
+LANGUAGE_COOKIE_SAMESITE = "Lax"
 TIME_ZONE = "UTC"
 USE_TZ = True
 USE_I18N = True

@@ -40,6 +40,9 @@ class User(AbstractUser):
 
     username = None  # type: ignore[assignment]
     email = models.EmailField(unique=True)
+    # Of pages and mails; empty where the person has chosen none (web.languages, web.reader_zone).
+    language = models.CharField(max_length=12, blank=True, default="", db_default="", editable=False)
+    time_zone = models.CharField(max_length=64, blank=True, default="", db_default="", editable=False)
 
     USERNAME_FIELD = "email"
     REQUIRED_FIELDS: ClassVar[list[str]] = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable
+from datetime import UTC
 
 from django.core import signing
 from django.core.exceptions import ValidationError
@@ -12,12 +13,13 @@ from django.core.validators import validate_email
 from django.db import transaction
 from django.template.loader import render_to_string
 from django.utils import timezone
+from django.utils.translation import get_language, gettext_lazy, override
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
 from basics.errors import Conflict, Denied, Invalid, Missing
 from tenancy import keys
 from tenancy.actors import Actor
+from tenancy.languages import person_language
 from tenancy.models import Invite, Membership, Tenant, User
 from tenancy.permissions import rank
 from tenancy.scope import tenant_scope
@@ -172,10 +174,12 @@ def _require_inviter(invite: Invite) -> None:
 
 
 def _mail(invite: Invite, inviter: str, link: str) -> None:
-    text = render_to_string(
-        "tenancy/invite_email.txt",
-        {"tenant": invite.tenant, "inviter": inviter, "link": link, "invite": invite},
-    )
-    send_mail(
-        _("Join %(workspace)s on Groundwork") % {"workspace": invite.tenant.name}, text, None, [invite.email]
-    )
+    """Send an invitation in the language that its reader has chosen, else in that of whoever invites them."""
+    language = person_language(User.objects.only("language").filter(email=invite.email).first())
+    with override(language or get_language()), timezone.override(UTC):
+        text = render_to_string(
+            "tenancy/invite_email.txt",
+            {"tenant": invite.tenant, "inviter": inviter, "link": link, "invite": invite},
+        )
+        subject = _("Join %(workspace)s on Groundwork") % {"workspace": invite.tenant.name}
+        send_mail(subject, text, None, [invite.email])

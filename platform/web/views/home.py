@@ -13,9 +13,10 @@ from django.views.decorators.http import require_GET, require_http_methods
 
 from basics.errors import DomainError
 from tenancy.entrances import is_contained, memberships_shown
+from tenancy.languages import person_language
 from tenancy.selectors import may_create_tenant
 from tenancy.services import tenant_create
-from web.forms import ProfileForm, TenantForm, add_refusal
+from web.forms import LanguageForm, ProfileForm, TenantForm, add_refusal
 from web.passkeys.selectors import passkey_list
 from web.requests import TenantRequest, UserRequest, signed_in
 
@@ -71,7 +72,7 @@ def create_tenant(request: UserRequest) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 @signed_in
 def profile(request: UserRequest) -> HttpResponse:
-    """Show and change one's own name; sign-in itself is allauth's."""
+    """Show and change one's own name, and show language and time zone (``views.language``); sign-in itself is allauth's."""
     form = ProfileForm(request.POST or None, instance=request.user)
     if request.method == "POST" and form.is_valid():
         form.save()
@@ -79,6 +80,9 @@ def profile(request: UserRequest) -> HttpResponse:
         return HttpResponseRedirect(request.path)
     context = {
         "form": form,
+        "language_form": LanguageForm(
+            initial={"language": person_language(request.user), "time_zone": request.user.time_zone}
+        ),
         "has_mfa": is_mfa_enabled(request.user),
         "passkeys": passkey_list(user=request.user),
         "is_contained": is_contained(request),

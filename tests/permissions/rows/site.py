@@ -13,6 +13,9 @@ PUBLIC: dict[str, dict[str, Any]] = {
     "api-schema": {},
     "api-docs": {},
     "account_login": {},
+    "web:language": {
+        "ok": (405,)
+    },  # a choice, by POST: kept in the browser, and with the account of whoever is signed in
     "account_signup": {},
     "account_inactive": {},
     "account_reset_password": {},

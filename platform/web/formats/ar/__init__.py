@@ -1,0 +1,1 @@
+"""How Arabic writes moments and numbers."""

@@ -1,0 +1,1 @@
+"""How English writes moments and numbers."""

@@ -1,0 +1,1 @@
+"""How Spanish writes moments and numbers."""

@@ -1,0 +1,1 @@
+"""How French writes moments and numbers."""
