@@ -1,0 +1,71 @@
+"""Every text of the portal is shown to translators, by lint over the templates' sources."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.unmarked import unmarked
+
+TEMPLATES = Path(__file__).resolve().parents[2] / "templates"
+
+LEFT_ALONE = {
+    "styleguide.html",  # development only
+    "allauth/elements/_button_attributes.html",  # attributes, in a file of their own
+    "allauth/elements/_button_class.html",
+}
+"""Files whose text nobody reads on a page, beside Django's admin."""
+
+
+def test_every_text_of_the_portal_is_marked():
+    assert [
+        f"{name}:{line}: {text}"
+        for path in sorted([*TEMPLATES.rglob("*.html"), *TEMPLATES.rglob("*.txt")])
+        if not (name := path.relative_to(TEMPLATES).as_posix()).startswith("admin/")
+        and name not in LEFT_ALONE
+        for line, text in unmarked(path.read_text())
+    ] == []
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("<p>\n  Saved.\n</p>", [(2, "Saved.")]),
+        ('{% translate "Saved." %}\n<b>by {{ who }}</b>', [(2, "by")]),
+        ("{{ n }} row{{ n|pluralize }}", [(1, "row"), (1, "{{ n|pluralize }}")]),
+        ('<a\n  href="/x"\n  title="Open it">{{ x }}</a>', [(3, 'title="Open it"')]),
+        ('<i aria-label="{% if a %}Up{% else %}{{ b }}{% endif %}"></i>', [(1, 'aria-label="Up"')]),
+        ("<i title=\"{{ x|default:'none' }}\"></i>", [(1, 'title="none"')]),
+        ('{{ x|default:"none" }}', [(1, "none")]),
+        ('{% include "a.html" with noun="import" %}', [(1, 'noun="import"')]),
+        ('{% include "a.html" with name="Calls by day" %}', [(1, 'name="Calls by day"')]),
+        ('{% with x=y|default:"none" %}{% endwith %}', [(1, '"none"')]),
+        ('{% firstof a "Somebody" %}', [(1, "Somebody")]),
+        ('<input type="submit" value="Send">', [(1, 'value="Send"')]),
+        ("<svg><text>{{ n }} worse</text></svg>", [(1, "worse")]),
+        ("{% block title %}Models{% endblock %}", [(1, "Models")]),
+        ("{% comment %}\nNot this.\n{% endcomment %}<p>This.</p>", [(3, "This.")]),
+    ],
+)
+def test_unmarked_text_is_found(source: str, found: list[tuple[int, str]]):
+    assert sorted((line, text) for line, text in unmarked(source)) == sorted(found)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        '{% translate "Saved." %}',
+        "{% blocktranslate trimmed with a=b.c %}By <a class=\"x\" title='y'>{{ a }}</a>{% endblocktranslate %}",
+        "{% blocktranslate trimmed count n=n %}{{ n }} row{% plural %}{{ n }} rows{% endblocktranslate %}",
+        "<a title=\"{% translate 'Open' %}\" href=\"/x?ref={{ x|default:'HEAD' }}\">{{ x }}</a>",
+        '{% include "a.html" with title=_("Files") icon="arrow-left" sid="a" %}',
+        '{{ x|default:_("none") }}',
+        "<code>manage.py worker</code> <kbd>Ctrl</kbd> {{ x }} ms",
+        '<input placeholder="provider/model@dimensions" type="hidden" value="rows">',
+        "{% block maincls %}chat solo{% endblock %}",
+        "{# A word. #}{% comment %}Words.{% endcomment %}&nbsp;·",
+    ],
+)
+def test_marked_text_is_left_alone(source: str):
+    assert unmarked(source) == []
