@@ -21,7 +21,7 @@ LEFT_ALONE = {
 def test_every_text_of_the_portal_is_marked():
     assert [
         f"{name}:{line}: {text}"
-        for path in sorted(TEMPLATES.rglob("*.html"))
+        for path in sorted([*TEMPLATES.rglob("*.html"), *TEMPLATES.rglob("*.txt")])
         if not (name := path.relative_to(TEMPLATES).as_posix()).startswith("admin/")
         and name not in LEFT_ALONE
         for line, text in unmarked(path.read_text())
