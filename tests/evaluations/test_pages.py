@@ -146,3 +146,13 @@ def test_a_completed_experiment_says_what_failed(cast):
 )
 def test_scores_are_written_as_the_field_writes_them(name, told):
     assert label(name) == told
+
+
+def test_our_own_scores_have_translated_names_and_a_teams_keep_theirs(monkeypatch):
+    monkeypatch.setattr("apps.evaluations.results.labels._", lambda text: f"<{text}>")
+    assert [label(name) for name in ("recall@5", "attack_resisted", "overall")] == [
+        "<Recall>@5",
+        "<Attack resisted>",
+        "<Overall>",
+    ]
+    assert [label(name) for name in ("warmth", "My own", "mrr")] == ["Warmth", "My own", "MRR"]

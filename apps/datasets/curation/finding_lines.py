@@ -50,6 +50,7 @@ class Findings:
         return any(line.is_open for line in self.lines)
 
 
+# Marked here, translated where a line is made.
 _KINDS = {
     "exact": gettext_noop("the same words"),
     "near": gettext_noop("nearly the same words"),

@@ -74,11 +74,11 @@ class Format(Protocol):
 
     @property
     def title(self) -> str:
-        """The name for people."""
+        """The name for people, in English; marked, so that pages can translate it."""
 
     @property
     def purpose(self) -> str:
-        """One sentence: what it is good for and what it leaves out."""
+        """One sentence, as ``title``: what it is good for and what it leaves out."""
 
     @property
     def suffix(self) -> str:

@@ -77,6 +77,7 @@ class Disguise(StrEnum):
     ZERO_WIDTH = "zero_width"
 
 
+# In English, and marked: pages translate these four.
 CARRIER_LABELS: Mapping[str, str] = {
     Carrier.PASSAGE: gettext_noop("Passage of a document"),
     Carrier.TABLE: gettext_noop("Table cell"),

@@ -31,6 +31,7 @@ from runs.providers import is_extractive
 from tenancy.actors import Actor
 
 MOST_SHOWN = 100
+# Marked here and in ``attacks.values``, translated where a report is made.
 _GROUPS: Sequence[tuple[str, str, Mapping[str, str]]] = (
     ("carrier", gettext_noop("What carries the attack"), CARRIER_LABELS),
     ("category", gettext_noop("What the attacker wants"), CATEGORY_LABELS),
