@@ -31,6 +31,7 @@ EVENT_NAMES = {
     "approval.needed": gettext_lazy("A call waits for approval"),
     "ingestion.finished": gettext_lazy("A document is ready"),
     "ingestion.failed": gettext_lazy("A document failed"),
+    # xgettext:no-python-format
     "budget.warned": gettext_lazy("80 % of a budget is spent"),
     "budget.exceeded": gettext_lazy("A budget is used up"),
     "ping": gettext_lazy("Test"),

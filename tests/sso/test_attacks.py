@@ -485,6 +485,19 @@ def test_reasons_are_told_to_owners_alone(door: Door):
     assert "signed with none" in event.data["reason"]
 
 
+def test_refusal_is_told_in_the_persons_language_and_logged_in_english(
+    door: Door, monkeypatch: pytest.MonkeyPatch
+):
+    with platform_scope():
+        SsoConnection.objects.filter(pk=door.row.pk).update(creates_members=False)
+    monkeypatch.setattr("sso.people.gettext", lambda text: f"¡{text}")
+    page = door.sign_in().content.decode()
+    assert f"¡Nobody has invited ada@{DOMAIN} to {door.tenant.name} yet." in page
+    with platform_scope():
+        event = AuditEvent.objects.get(tenant=door.tenant, action="sso.refuse")
+    assert event.data["reason"] == f"Nobody has invited ada@{DOMAIN} to {door.tenant.name} yet."
+
+
 def test_too_many_sign_ins_are_slowed(door: Door):
     path = reverse("sso:start", args=[door.tenant.slug, door.row.pk])
     answers = [door.browser.get(path).status_code for _ in range(31)]

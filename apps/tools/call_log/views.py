@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import render
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, pgettext_lazy
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
@@ -52,9 +52,9 @@ STATUS_WORDS = {
     ToolCallStatus.STOPPED.value: gettext_lazy("stopped"),
 }
 DECISION_WORDS = {
-    CallDecision.ALLOW.value: gettext_lazy("allow"),
-    CallDecision.ASK.value: gettext_lazy("ask"),
-    CallDecision.DENY.value: gettext_lazy("deny"),
+    CallDecision.ALLOW.value: pgettext_lazy("effect", "allow"),
+    CallDecision.ASK.value: pgettext_lazy("effect", "ask"),
+    CallDecision.DENY.value: pgettext_lazy("effect", "deny"),
 }
 PATH_WORDS: dict[str, StrOrPromise] = {
     CallPath.CHAT.value: gettext_lazy("chat"),

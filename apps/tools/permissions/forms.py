@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from django import forms
 from django.http import QueryDict
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, pgettext_lazy
 
 from apps.tools.models import ToolGrant, Toolkit
 from apps.tools.permissions.services import MAX_APPROVAL_HOURS
@@ -46,9 +46,9 @@ class GrantForm(forms.Form):
     effect = forms.ChoiceField(
         label=gettext_lazy("Effect"),
         choices=[
-            ("allow", gettext_lazy("Allow")),
+            ("allow", pgettext_lazy("effect", "Allow")),
             ("ask", gettext_lazy("Ask: each call needs approval")),
-            ("deny", gettext_lazy("Deny")),
+            ("deny", pgettext_lazy("effect", "Deny")),
         ],
         widget=forms.RadioSelect,
         initial="allow",

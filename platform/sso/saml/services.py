@@ -10,6 +10,7 @@ from typing import Any
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from basics.errors import Invalid
 from sso.fetching import ProviderFailed, address_checked
@@ -169,11 +170,17 @@ def answer_take(*, connection: SsoConnection, token: str, request_id: str) -> di
             .first()
         )
         if row is None:
-            raise Invalid("sso_state", _("This answer belongs to no sign-in of this browser. Begin again."))
+            raise not_ours()
         claims: dict[str, Any] = row.claims
         row.claims, row.taken_at = {}, timezone.now()
         row.save(update_fields=["claims", "taken_at"])
     return claims
+
+
+def not_ours() -> Invalid:
+    """Return the refusal of an answer that no sign-in of this browser waits for, with ``stored`` for the audit log."""
+    message = gettext_noop("This answer belongs to no sign-in of this browser. Begin again.")
+    return Invalid("sso_state", _(message), data={"stored": message})
 
 
 def answers_expire() -> int:

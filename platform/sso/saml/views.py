@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.translation import gettext as _
+from django.utils.translation import override
 from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_GET, require_POST
@@ -22,7 +22,7 @@ from sso.fetching import ProviderFailed
 from sso.models import Protocol, SsoConnection
 from sso.saml.requests import own_metadata
 from sso.saml.responses import response_read
-from sso.saml.services import answer_keep, expected_of
+from sso.saml.services import answer_keep, expected_of, not_ours
 from sso.selectors import connection_find, door_get
 from sso.views import acs_address, entity_id, rate_check, refused
 
@@ -46,14 +46,15 @@ def acs(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
             )
     state = request.POST["RelayState"]
     try:
-        expected = expected_of(
-            connection,
-            audience=entity_id(request, connection),
-            address=acs_address(request, connection),
-        )
-        said = response_read(request.POST["SAMLResponse"], expected, now=timezone.now())
+        with override("en"):  # what is wrong with the provider is for the audit log alone
+            expected = expected_of(
+                connection,
+                audience=entity_id(request, connection),
+                address=acs_address(request, connection),
+            )
+            said = response_read(request.POST["SAMLResponse"], expected, now=timezone.now())
         if not 1 <= len(state) <= MAX_STATE or not state.isprintable():
-            raise Invalid("sso_state", _("This answer belongs to no sign-in of this browser. Begin again."))
+            raise not_ours()
         token = answer_keep(connection=connection, said=said)
     except (ProviderFailed, Invalid) as error:
         return refused(request, connection, error)

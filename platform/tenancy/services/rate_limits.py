@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from basics.errors import Invalid, Missing
 from tenancy.actors import Actor
@@ -38,12 +39,12 @@ def rate_limit_set(
     """
     actor.require("tenant.manage")
     if kind not in RateLimit.Kind.values:
-        raise _invalid("kind", f"Use one of {', '.join(RateLimit.Kind.values)}.")
+        raise _invalid("kind", _("Use one of %(known)s.") % {"known": ", ".join(RateLimit.Kind.values)})
     if not 1 <= per_minute <= MAX_PER_MINUTE:
-        raise _invalid("per_minute", f"Give 1 to {MAX_PER_MINUTE:,} requests.")
+        raise _invalid("per_minute", _("Give 1 to %(most)s requests.") % {"most": f"{MAX_PER_MINUTE:,}"})
     if (user is not None and kind != "member") or (api_key is not None and kind != "key"):
         raise _invalid(
-            "kind", "A member limit needs a member, a key limit a key, and a workspace limit neither."
+            "kind", _("A member limit needs a member, a key limit a key, and a workspace limit neither.")
         )
     with tenant_scope(tenant.pk):
         if user is not None and not Membership.objects.filter(tenant=tenant, user_id=user).exists():
@@ -51,7 +52,7 @@ def rate_limit_set(
         if api_key is not None and not ApiKey.objects.filter(tenant=tenant, pk=api_key).exists():
             raise Missing("key")
         whose: dict[str, Any] = {"kind": kind, "user_id": user, "api_key_id": api_key}
-        row, _ = RateLimit.objects.update_or_create(
+        row, _created = RateLimit.objects.update_or_create(
             tenant=tenant, **whose, defaults={"per_minute": per_minute, "burst": max(per_minute // 6, 1)}
         )
         audit_record(tenant=tenant, actor=actor, action="rate_limit.set", object=row, data=_facts(row))

@@ -211,6 +211,7 @@ async def test_programs_need_their_grant(
     await answer(turn, lane_threads, written, [says("x")])
     done = await sync_to_async(fresh)(turn)
     assert (done.run.status, done.run.error_code) == ("failed", "programs_not_allowed")
+    assert "the group code_mode under Tools" in done.run.error_message
 
 
 async def test_extractive_model_plans_by_rule_and_says_so(
