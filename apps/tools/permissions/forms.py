@@ -76,7 +76,7 @@ class GrantForm(forms.Form):
         label="Ends",
         required=False,
         widget=forms.DateTimeInput(attrs={"type": "datetime-local"}, format="%Y-%m-%dT%H:%M"),
-        help_text="In UTC. Empty: no end.",
+        help_text="In your time zone. Empty: no end.",
     )
     approver = forms.ChoiceField(
         label="Who approves",
