@@ -86,7 +86,7 @@ class GrantForm(forms.Form):
         label=gettext_lazy("Ends"),
         required=False,
         widget=forms.DateTimeInput(attrs={"type": "datetime-local"}, format="%Y-%m-%dT%H:%M"),
-        help_text=gettext_lazy("In UTC. Empty: no end."),
+        help_text=gettext_lazy("In your time zone. Empty: no end."),
     )
     approver = forms.ChoiceField(
         label=gettext_lazy("Who approves"),

@@ -42,7 +42,8 @@ class Command(makemessages.Command):
         Raises:
             CommandError: something is missing, or GNU gettext isn't there.
         """
-        self._is_check, self._found = options["check"], {}
+        self._is_check: bool = options["check"]
+        self._found: dict[str, polib.POFile] = {}
         os.chdir(settings.ROOT)
         for domain in DOMAINS:
             chosen = {
