@@ -65,6 +65,17 @@ def test_the_loop_needs_no_framework():
     assert found.stdout.strip() == "[]"
 
 
+def test_children_that_read_files_need_no_framework():
+    code = (
+        "import apps.collections.tree.child, apps.collections.tree.syntax; "
+        "import apps.collections.ingestion.child, apps.collections.ingestion.git.repository; import sys; "
+        "print([m for m in ('django', 'psycopg') if m in sys.modules])"
+    )
+    found = run(code)
+    assert found.returncode == 0, found.stderr
+    assert found.stdout.strip() == "[]"
+
+
 def tracked() -> list[str]:
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
     if listed.returncode:
