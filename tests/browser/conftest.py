@@ -138,7 +138,7 @@ def new_page(site: Site, chromium: Browser) -> Iterator[Callable[..., Page]]:
 
 @pytest.fixture
 def page(new_page: Callable[..., Page], cast: Cast) -> Page:
-    """A page signed in as the member."""
+    """A page signed in as the member; nothing is open."""
     page = new_page()
     sign_in(page, cast.user("member").email)
     return page
@@ -150,16 +150,14 @@ def portal(page: Page, cast: Cast) -> Portal:
     return Portal(page, cast.tenant.slug)
 
 
-def sign_in(page: Page, email: str, *, is_opened: bool = True) -> None:
-    """Sign in without the form, which is what test_sign_in.py fills in; open the portal unless told not to."""
+def sign_in(page: Page, email: str) -> None:
+    """Sign in without the form, which is what test_sign_in.py fills in; opens nothing."""
     client, name = Client(), settings.SESSION_COOKIE_NAME
     client.force_login(User.objects.get(email=email), "django.contrib.auth.backends.ModelBackend")
     session = client.cookies[name].value
     page.context.add_cookies(
         [{"name": name, "value": session, "domain": "127.0.0.1", "path": "/", "httpOnly": True}]
     )
-    if is_opened:
-        page.goto("/")
 
 
 def sign_in_by_form(page: Page, email: str) -> None:

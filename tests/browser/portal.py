@@ -70,7 +70,7 @@ def watch_console(page: Page, problems: list[str]) -> None:
 
 
 class Portal:
-    """A signed-in person's page in one workspace."""
+    """A signed-in person's page in one workspace. Who asks before anything is open asks in a new conversation."""
 
     def __init__(self, page: Page, slug: str) -> None:
         self.page, self.slug = page, slug
@@ -78,6 +78,10 @@ class Portal:
     def open(self, path: str = "chat/") -> None:
         """Open a page of the workspace."""
         self.page.goto(f"/t/{self.slug}/{path}")
+
+    def _open_first(self) -> None:
+        if self.page.url == "about:blank":
+            self.open()
 
     def create_collection(self, name: str) -> None:
         """Make a collection by its form; its page is open afterwards."""
@@ -105,14 +109,17 @@ class Portal:
     @property
     def box(self) -> Locator:
         """The message box."""
+        self._open_first()
         return self.page.get_by_label("Message")
 
     def choose_model(self, model: str) -> None:
         """Choose what answers, by the id of a model."""
+        self._open_first()
         self.page.get_by_label("Model", exact=True).select_option(model)
 
     def ask(self, text: str, model: str = "") -> None:
         """Write a question and press Enter; a new conversation's own page is open afterwards."""
+        self._open_first()
         if model:
             self.choose_model(model if "/" in model or model == "extractive" else f"compatible/{model}")
         is_new = "/chat/" in self.page.url and not re.search(r"/chat/\d+/", self.page.url)

@@ -204,6 +204,7 @@ def test_drawer_and_dialogs_pass_axe_when_they_are_open(new_page: Callable[..., 
     problems: list[str] = []
     page = new_page(bypass_csp=True, viewport=NARROW, has_touch=True)
     sign_in(page, cast.user("member").email)
+    page.goto("/")
     page.get_by_role("button", name="Open navigation").click()
     expect(page.locator("#drawer")).to_be_visible()
     examine(page, "drawer", "light-390", problems)

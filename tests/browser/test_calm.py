@@ -130,7 +130,7 @@ def test_cold_page_is_at_most_a_dozen_requests_and_150_kilobytes(
     heavy = {}
     for path in ("chat/", here, "chat/all/", *OTHERS):
         page = new_page()  # a profile of its own: nothing is kept from the page before
-        sign_in(page, cast.user("owner").email, is_opened=False)
+        sign_in(page, cast.user("owner").email)
         weighed = weigh(page, f"/t/{watched.slug}/{path}")
         if weighed[0] > MOST_REQUESTS or weighed[1] > MOST_BYTES:
             heavy[path] = weighed

@@ -12,7 +12,13 @@ from reportlab.lib.utils import ImageReader
 from reportlab.pdfgen.canvas import Canvas
 
 _FONTS = Path(reportlab.__file__).parent / "fonts"
-PAGE = (300.0, 140.0)
+SIDE, LETTERS = 736, 30
+"""Pixels of a picture's sides and of its letters' height.
+
+The detector of lines looks at every pixel, for seconds of processor time, and enlarges what is smaller or slimmer than this
+square, a strip as wide as a page to four times as many pixels.
+"""
+PAGE = (265.0, 265.0)  # as many pixels where pages of PDFs are drawn
 LINES = (
     "Annual report of the harbour office",
     "Invoice INV-20417 was paid on 2024-03-18.",
@@ -22,15 +28,24 @@ LINES = (
 
 
 def page_picture(
-    lines: tuple[str, ...] = LINES, *, size: tuple[int, int] = (1000, 420), letters: int = 34, font: str = ""
+    lines: tuple[str, ...] = LINES,
+    *,
+    size: tuple[int, int] = (SIDE, SIDE),
+    letters: int = LETTERS,
+    font: str = "",
 ) -> Image.Image:
     """Draw lines of text, black on white; ``font`` is one of those that come with reportlab, for more than ASCII."""
     picture = Image.new("RGB", size, "white")
     draw = ImageDraw.Draw(picture)
     drawn = ImageFont.truetype(_FONTS / font, letters) if font else ImageFont.load_default(letters)
     for place, line in enumerate(lines):
-        draw.text((60, 40 + place * letters * 2), line, fill="black", font=drawn)
+        draw.text(line_start(place, letters), line, fill="black", font=drawn)
     return picture
+
+
+def line_start(place: int, letters: int = LETTERS) -> tuple[int, int]:
+    """Return the left top corner of a line of ``page_picture``, in pixels; ``place`` counts from 0."""
+    return letters * 30 // 17, letters * 20 // 17 + place * letters * 2
 
 
 def picture_bytes(picture: Image.Image, kind: str = "PNG", **options: object) -> bytes:

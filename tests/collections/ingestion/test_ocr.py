@@ -49,12 +49,12 @@ def read(engine: RapidEngine, tmp_path: Path, picture: Image.Image, kind: str = 
 
 @pytest.mark.parametrize("turned", [90, 180, 270])
 def test_pages_on_their_side_and_upside_down(engine: RapidEngine, tmp_path: Path, turned: int) -> None:
-    picture = page_picture(LINES[1:3], size=(900, 220)).rotate(turned, expand=True)
+    picture = page_picture(LINES[1:3]).rotate(turned, expand=True)
     assert read(engine, tmp_path, picture, "JPEG") == list(LINES[1:3])
 
 
 def test_skewed_noisy_page_is_read_word_for_word(engine: RapidEngine, tmp_path: Path) -> None:
-    picture = page_picture(LINES[1:], size=(900, 280)).rotate(2.5, fillcolor="white")
+    picture = page_picture(LINES[1:], size=(900, 280), letters=34).rotate(2.5, fillcolor="white")
     picture = picture.filter(ImageFilter.GaussianBlur(0.8)).convert("L")
     rng = random.Random(7)
     noisy = picture.point(lambda v: v)
@@ -137,7 +137,7 @@ def png(width: int, height: int, data: bytes = b"") -> bytes:
 
 
 def hostile() -> Iterator[tuple[str, bytes]]:
-    good = page_picture((LINES[0],), size=(400, 120))
+    good = page_picture((LINES[0],))
     whole = {kind: picture_bytes(good, kind) for kind in ("PNG", "JPEG", "TIFF", "WEBP", "GIF", "BMP")}
     for kind, data in whole.items():
         yield f"half-{kind}", data[: len(data) // 2]
@@ -191,7 +191,7 @@ def test_hostile_pictures_end_with_a_reason_or_with_text(
 
 def odd_pictures() -> Iterator[tuple[str, bytes]]:
     """Yield pictures of one line in every way that files keep pixels."""
-    plain = page_picture((LINES[1],), size=(820, 120))
+    plain = page_picture((LINES[1],))
     grey = plain.convert("L")
     yield "cmyk", picture_bytes(plain.convert("CMYK"), "JPEG", quality=90)
     yield "16-bit", picture_bytes(grey.convert("I").point(lambda v: v * 257).convert("I;16"))
@@ -207,7 +207,7 @@ def odd_pictures() -> Iterator[tuple[str, bytes]]:
     exif = Image.Exif()
     exif[0x0112] = 6
     yield "exif", picture_bytes(plain.rotate(90, expand=True), "JPEG", exif=exif)
-    yield "thin", picture_bytes(page_picture((LINES[1],), size=(3000, 120)))
+    yield "thin", picture_bytes(page_picture((LINES[1],), size=(3000, 120), letters=34))
 
 
 ODD = dict(odd_pictures())
@@ -272,7 +272,7 @@ GERMAN = ("Größe der Übertragung beträgt 12,5 Mäuse.", "Straße 17, Rechnun
 )
 @pytest.mark.parametrize("turned", [0, 90])
 def test_tesseract_reads_another_language_where_it_is_installed(tmp_path: Path, turned: int) -> None:
-    picture = page_picture(GERMAN, size=(1000, 240), font="Vera.ttf").rotate(turned, expand=True)
+    picture = page_picture(GERMAN, size=(1000, 240), letters=34, font="Vera.ttf").rotate(turned, expand=True)
     path = tmp_path / "page.png"
     path.write_bytes(picture_bytes(picture))
     text, scan = page_recognise(path, detect.PNG, 1, TesseractEngine("deu"))
@@ -282,13 +282,13 @@ def test_tesseract_reads_another_language_where_it_is_installed(tmp_path: Path, 
 
 
 def test_letters_with_marks_of_european_languages_are_read(engine: RapidEngine, tmp_path: Path) -> None:
-    picture = page_picture(GERMAN, size=(1000, 240), font="Vera.ttf")
+    picture = page_picture(GERMAN, size=(1000, 240), letters=34, font="Vera.ttf")
     assert read(engine, tmp_path, picture) == list(GERMAN)
 
 
 def unknown_script() -> Image.Image:
     """Draw letters that no alphabet has: those of a page seen in a mirror."""
-    return ImageOps.mirror(page_picture(LINES, size=(1000, 320)))
+    return ImageOps.mirror(page_picture(LINES, size=(1000, 320), letters=34))
 
 
 def test_page_in_a_script_that_is_not_known_is_not_read(engine: RapidEngine, tmp_path: Path) -> None:
@@ -303,8 +303,8 @@ def test_lines_in_an_unknown_script_are_left_out_of_a_page_and_it_says_so(
     engine: RapidEngine, tmp_path: Path
 ) -> None:
     page = Image.new("RGB", (1000, 620), "white")
-    page.paste(page_picture(LINES, size=(1000, 320)))
-    page.paste(ImageOps.mirror(page_picture(LINES[:2], size=(1000, 200))), (0, 400))
+    page.paste(page_picture(LINES, size=(1000, 320), letters=34))
+    page.paste(ImageOps.mirror(page_picture(LINES[:2], size=(1000, 200), letters=34)), (0, 400))
     path = tmp_path / "page.png"
     path.write_bytes(picture_bytes(page))
     text, scan = page_recognise(path, detect.PNG, 1, engine)

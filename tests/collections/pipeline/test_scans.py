@@ -24,7 +24,7 @@ from jobs.models import Job, JobStatus, Worker
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
 from tests.collections.conftest import attempt, ingest, job_of, upload
-from tests.collections.ingestion.scans import LINES, PAGE, page_picture, picture_bytes, scan_pdf
+from tests.collections.ingestion.scans import LINES, SIDE, line_start, page_picture, picture_bytes, scan_pdf
 
 pytestmark = pytest.mark.django_db
 TYPED = "This page was typed, and its text says so: reference ABC-7781."
@@ -77,9 +77,7 @@ def test_mixed_pdf_loses_no_page_and_says_what_was_read_from_pictures(
     start = second.char_start + second.text.index("Pumps")
     chunk = Chunk(char_start=start, char_end=start + len(LINES[2]))
     [box] = page_views.passage_boxes(document, second, chunk.char_start, chunk.char_end)
-    tall = PAGE[0] * 420 / 1000 / PAGE[1]  # the picture's part of the page
-    top = (40 + 2 * 68) / 420 * tall
-    assert box.top == pytest.approx(top, abs=0.03)
+    assert box.top == pytest.approx(line_start(2)[1] / SIDE, abs=0.03)
     assert 0.04 < box.left < 0.08
     assert 0.5 < box.width < 0.8
 
@@ -90,9 +88,9 @@ def test_page_that_is_half_text_and_half_scan_loses_neither(
     """Half a page of text is plenty, and half a page of picture, within margins, covers less than half of the page."""
     typed = [f"Typed line {n} of the notice names reference ABC-770{n} and its keeper." for n in range(6)]
     lines = LINES[1:3]
-    picture = page_picture(lines, size=(1000, 230))
+    picture = page_picture(lines, size=(1000, 230), letters=34)
     path = tmp_path / "half.pdf"
-    canvas = Canvas(str(path), pagesize=PAGE)
+    canvas = Canvas(str(path), pagesize=(300, 140))
     for shows_text, shows_picture in ((True, False), (True, True), (False, True)):
         canvas.setFont("Helvetica", 6)
         for place, line in enumerate(typed if shows_text else ()):
@@ -120,12 +118,12 @@ def test_page_that_is_half_text_and_half_scan_loses_neither(
 
 def test_images_are_read_and_shown(cast: Cast, collection: Collection, storage: Path) -> None:
     line = (LINES[1],)
-    data = picture_bytes(page_picture(line, size=(800, 140)), "WEBP")
+    data = picture_bytes(page_picture(line), "WEBP")
     document = read_all(upload(cast, collection, "letter.webp", data))
     assert document.status == "ready", document.error_message
     page = Page.objects.get(document=document)
     assert page.text.strip() == LINES[1]
-    assert (page.width, page.height) == (800, 140)
+    assert (page.width, page.height) == (SIDE, SIDE)
     assert page_views.has_images(document)
     assert page_views.page_image(document, 1).read_bytes()[8:12] == b"WEBP"
 
@@ -158,7 +156,7 @@ def test_workspace_without_recognition_or_budget_is_told(
 def test_reading_goes_on_at_the_page_where_it_was_stopped(
     cast: Cast, collection: Collection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pictures = [page_picture((f"Page number {n} of the book",), size=(600, 140)) for n in range(3)]
+    pictures = [page_picture((f"Page number {n} of the book",)) for n in range(3)]
     data = scan_pdf(tmp_path / "book.pdf", list(pictures)).read_bytes()
     document = ingest(cast, collection, "book.pdf", data)
     real = scans._keep
@@ -182,7 +180,7 @@ def test_reading_goes_on_at_the_page_where_it_was_stopped(
 
 
 def test_picture_without_letters_says_so(cast: Cast, collection: Collection) -> None:
-    blank = picture_bytes(page_picture((), size=(400, 140)))
+    blank = picture_bytes(page_picture(()))
     document = read_all(upload(cast, collection, "blank.png", blank))
     assert (document.status, document.error_code) == ("failed", "no_text")
     assert "found no text" in document.error_message
@@ -234,7 +232,7 @@ def test_page_that_was_read_is_not_recognised_again(
 
 def test_scan_that_waits_says_how_long(cast: Cast, collection: Collection, tmp_path: Path) -> None:
     Worker.objects.create(name="here:1", seen_at=timezone.now())
-    pages = [page_picture((LINES[n],), size=(400, 120)) for n in range(3)]
+    pages = [page_picture((LINES[n],)) for n in range(3)]
     first = ingest(cast, collection, "a.pdf", scan_pdf(tmp_path / "a.pdf", pages).read_bytes())
     second = ingest(cast, collection, "b.pdf", scan_pdf(tmp_path / "b.pdf", pages[:1]).read_bytes())
     waiting = document_waits([first, second])
