@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.db.models.functions import Coalesce
+from django.utils.translation import gettext_lazy
 
 from apps.evaluations.models import EXPERIMENT_ACTIVE, AnnotationItem, Arm, Baseline, Experiment, Trial
 from apps.evaluations.trials.batches import batches_finish
@@ -67,17 +68,17 @@ def experiment_remove(tenant: Tenant, actor: Actor, row: Experiment) -> None:
 
 EXPERIMENTS = RetentionKind(
     name="experiments",
-    label="Experiments",
-    what="experiments with answers, scores and the runs of their trials",
-    since="their end",
+    label=gettext_lazy("Experiments"),
+    what=gettext_lazy("experiments with answers, scores and the runs of their trials"),
+    since=gettext_lazy("their end"),
     rows=_rows,
     column="created_at",
     remove=_remove,
 )
 EXPERIMENT_USES = (
-    Use("running or paused", _is_active),
-    Use("the baseline of a gate", _is_baseline),
-    Use("people are grading its answers", _is_graded),
+    Use(gettext_lazy("running or paused"), _is_active),
+    Use(gettext_lazy("the baseline of a gate"), _is_baseline),
+    Use(gettext_lazy("people are grading its answers"), _is_graded),
 )
 
 
@@ -90,8 +91,8 @@ def _experiment_of(tenant_id: int) -> Q:
 
 
 DATASET_USES = (
-    Use("a gate compares with it", _gate_of),
-    Use("an experiment was made with it", _experiment_of),
+    Use(gettext_lazy("a gate compares with it"), _gate_of),
+    Use(gettext_lazy("an experiment was made with it"), _experiment_of),
 )
 
 
@@ -107,4 +108,4 @@ def _is_searched(tenant_id: int) -> Q:
     return Q(Exists(all_of_them)) | Q(collection_id__in=numbers_listed(named, "target", "collections"))
 
 
-DOCUMENTS_SEARCHED = Use("an experiment under way searches its collection", _is_searched)
+DOCUMENTS_SEARCHED = Use(gettext_lazy("an experiment under way searches its collection"), _is_searched)
