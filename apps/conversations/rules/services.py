@@ -213,4 +213,4 @@ CONVERSATIONS = RetentionKind(
     own=lambda: ConversationRules.objects.filter(keep_days__isnull=False).values_list("keep_days", flat=True),
     put=_put,
 )
-UNDER_WAY = Use("an answer is under way", _is_active)
+UNDER_WAY = Use(gettext_lazy("an answer is under way"), _is_active)

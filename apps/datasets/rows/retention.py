@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.db.models import Exists, F, Max, OuterRef, Q, Subquery
 from django.db.models.functions import Greatest
-from django.utils.translation import gettext_noop
+from django.utils.translation import gettext_lazy
 
 from apps.datasets.models import (
     JOB_ACTIVE,
@@ -70,15 +70,15 @@ def _remove(tenant: Tenant, rows: Rows) -> int:
 
 DATASETS = RetentionKind(
     name="datasets",
-    label=gettext_noop("Datasets"),
-    what=gettext_noop("datasets with rows, versions and exports"),
-    since=gettext_noop("the last change of a row or new version"),
+    label=gettext_lazy("Datasets"),
+    what=gettext_lazy("datasets with rows, versions and exports"),
+    since=gettext_lazy("the last change of a row or new version"),
     rows=_rows,
     column="updated_at",
     remove=_remove,
 )
-GENERATED = Use(gettext_noop("rows are being generated"), _is_generated)
-WORKED_ON = Use(gettext_noop("an import, export or check is under way"), _is_worked_on)
+GENERATED = Use(gettext_lazy("rows are being generated"), _is_generated)
+WORKED_ON = Use(gettext_lazy("an import, export or check is under way"), _is_worked_on)
 
 
 def _is_asked_about(tenant_id: int) -> Q:
@@ -89,4 +89,4 @@ def _is_asked_about(tenant_id: int) -> Q:
     return Q(collection_id__in=numbers_listed(jobs, "options", "collections"))
 
 
-DOCUMENTS_ASKED = Use(gettext_noop("dataset rows are being generated from its collection"), _is_asked_about)
+DOCUMENTS_ASKED = Use(gettext_lazy("dataset rows are being generated from its collection"), _is_asked_about)
