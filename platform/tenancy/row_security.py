@@ -11,7 +11,7 @@ No role needs BYPASSRLS, so this runs on managed Postgres too. Needs PostgreSQL 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
 from typing import Any
 
@@ -28,6 +28,7 @@ from tenancy.wide_keys import keys_widen, tables_wide, whole
 POLICY = "tenant_isolation"
 PLATFORM_POLICY = "platform_access"
 PREDICATE = "tenant_id = nullif(current_setting('app.tenant_id', true), '')::bigint"
+_POLICIES = ((POLICY, APP_ROLE, PREDICATE), (PLATFORM_POLICY, PLATFORM_ROLE, "true"))
 _ACTION_CODES = {"CASCADE": "c", "RESTRICT": "r", "SET NULL": "n", "NO ACTION": "a"}
 
 _functions: dict[str, tuple[str, frozenset[str]]] = {}
@@ -148,6 +149,18 @@ def _shared_tables(existing: set[str], walled: Iterable[type[models.Model]]) -> 
     return sorted((existing & known) - behind)
 
 
+def wall_statements(table: str) -> Iterator[str]:
+    """Yield what walls a new table that belongs to no model, with a column ``tenant_id``, and gives the rights to use it.
+
+    Args:
+        table: as SQL names it, with its schema.
+    """
+    yield f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY"
+    for policy, role, predicate in _POLICIES:
+        yield _policy(table, policy, role, predicate)
+    yield f"GRANT SELECT, INSERT, UPDATE, DELETE ON {table} TO {APP_ROLE}, {PLATFORM_ROLE}"
+
+
 def walls_problem() -> str:
     """Return what is wrong with row-level security, "" where every tenant table has it and both roles can be taken."""
     tables = {m._meta.db_table for m in tenant_models()}
@@ -211,14 +224,13 @@ def _secure(cursor: Any, tables: Iterable[str]) -> None:
     for table in tables:
         if table not in secured:
             cursor.execute(f'ALTER TABLE "{table}" ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY')
-        for policy, role, predicate in (
-            (POLICY, APP_ROLE, PREDICATE),
-            (PLATFORM_POLICY, PLATFORM_ROLE, "true"),
-        ):
+        for policy, role, predicate in _POLICIES:
             if (table, policy) not in policies:
-                cursor.execute(
-                    f'CREATE POLICY {policy} ON "{table}" TO {role} USING ({predicate}) WITH CHECK ({predicate})'
-                )
+                cursor.execute(_policy(f'"{table}"', policy, role, predicate))
+
+
+def _policy(table: str, policy: str, role: str, predicate: str) -> str:
+    return f"CREATE POLICY {policy} ON {table} TO {role} USING ({predicate}) WITH CHECK ({predicate})"
 
 
 def _bound(cursor: Any) -> dict[tuple[str, str], tuple[str, bool]]:
