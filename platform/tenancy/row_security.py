@@ -29,6 +29,16 @@ POLICY = "tenant_isolation"
 PLATFORM_POLICY = "platform_access"
 PREDICATE = "tenant_id = nullif(current_setting('app.tenant_id', true), '')::bigint"
 _POLICIES = ((POLICY, APP_ROLE, PREDICATE), (PLATFORM_POLICY, PLATFORM_ROLE, "true"))
+# Tables of a schema of their own, which ``wall_statements`` has walled.
+_BARE_ELSEWHERE = """
+SELECT n.nspname || '.' || c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'tenant_id'
+WHERE c.relkind = 'r' AND c.relpersistence = 'p' AND n.nspname <> 'public'
+  AND n.nspname NOT LIKE 'pg\\_%%' AND n.nspname <> 'information_schema'
+  AND NOT (c.relrowsecurity AND c.relforcerowsecurity AND 2 = (SELECT count(*) FROM pg_policies p
+           WHERE p.schemaname = n.nspname AND p.tablename = c.relname AND p.policyname IN (%s, %s)))
+ORDER BY 1
+"""
 _ACTION_CODES = {"CASCADE": "c", "RESTRICT": "r", "SET NULL": "n", "NO ACTION": "a"}
 
 _functions: dict[str, tuple[str, frozenset[str]]] = {}
@@ -172,6 +182,8 @@ def walls_problem() -> str:
             [sorted(tables), POLICY, PLATFORM_POLICY],
         )
         missing = sorted(tables - {row[0] for row in cursor.fetchall()})
+        cursor.execute(_BARE_ELSEWHERE, [POLICY, PLATFORM_POLICY])
+        missing += [name for (name,) in cursor.fetchall()]
         cursor.execute(
             "SELECT count(*) FROM pg_roles WHERE rolname IN (%s, %s) AND NOT rolbypassrls "
             "AND NOT rolsuper AND pg_has_role(session_user, oid, 'SET')",

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
 from typing import Any
 
 import structlog
-from django.db import ProgrammingError, connection, transaction
+from django.db import ProgrammingError, connection
 from psycopg.errors import UndefinedTable
 
 from apps.collections.search.indexed import HNSW_SETTINGS
@@ -28,11 +27,10 @@ def ranked_rows(statement: Callable[..., Sql], vectors: list[QueryVector]) -> li
         sql = statement(vectors=vectors)
         return rows_execute(statement_of(sql), sql.parameters, is_indexed=False)
     try:
-        with transaction.atomic() if connection.in_atomic_block else nullcontext():
-            sql = statement(vectors=vectors)
-            return rows_execute(statement_of(sql), sql.parameters, is_indexed=True)
+        sql = statement(vectors=vectors)
+        return rows_execute(statement_of(sql), sql.parameters, is_indexed=True)
     except ProgrammingError as error:
-        if not isinstance(error.__cause__, UndefinedTable):
+        if not isinstance(error.__cause__, UndefinedTable) or connection.in_atomic_block:
             raise
         log.info("search_without_graph")
         vectors[:] = [v.without_graphs() for v in vectors]
