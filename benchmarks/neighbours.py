@@ -6,7 +6,7 @@ job (of few vectors each: what is measured is how many there are). Then 200 conn
 once, and keep their transactions open.
 
 Told are: milliseconds of planning, locks that a search or an insert holds, CPU of the server process per search and per
-insert of 500 vectors and per delete of as many, and the bytes that its memory contexts have after all of these. The sides
+insert of 500 vectors and per delete of as many, and the memory that it has for itself after all of these. The sides
 are 10 and many in one run, so the machine's speed is the same; figures of time are the least of several rounds.
 
 Run: python benchmarks/neighbours.py [--graphs 1000] [--tenants 10000]. It makes and drops a database of its own (beside
@@ -27,8 +27,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "platform"), str(Path(__file__).parent)]
 
-from _common import data_dir, load, write_result  # noqa: E402
-from _stack import database  # noqa: E402
+from _common import data_dir, write_result  # noqa: E402
+from _stack import database, load  # noqa: E402
 
 FEW, CONNECTIONS, BOUND = 10, 200, 1.2
 CHUNKS, WRITTEN, DIMENSIONS = 30, 500, 384
@@ -142,21 +142,31 @@ def planning_ms(question: Question) -> float:
     return float(min(found))
 
 
-def used_ms(process: Any) -> float:
-    times = process.cpu_times()
-    return 1000.0 * (times.user + times.system)
+def used_ms(pid: int) -> float:
+    """Return the milliseconds that a process was on a processor."""
+    return int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) / 1e6
+
+
+def own_mb(pid: int) -> float:
+    """Return the memory that a process has for itself, without the buffers that Postgres' processes share."""
+    line = next(
+        line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("RssAnon")
+    )
+    return int(line.split()[1]) / 1000
 
 
 def measured(small: tuple[Any, Any], large: tuple[Any, Any], tenant: Any, rng: Any) -> dict[str, float]:
     """Return the figures of this moment, on a connection of their own."""
-    import psutil
     from django.db import connection, transaction
 
     from apps.collections.index.spaces import vectors_write
     from apps.collections.models import Document, Embedding
 
     collection, spare = small
-    questions = {"small": Question(tenant, collection, rng), "indexed": Question(tenant, large[0], rng, large[1])}
+    questions = {
+        "small": Question(tenant, collection, rng),
+        "indexed": Question(tenant, large[0], rng, large[1]),
+    }
     document = Document.objects.get(collection=collection).pk
     vectors = rng.normal(size=(WRITTEN, DIMENSIONS)).astype("float32")
     write = partial(
@@ -175,7 +185,7 @@ def measured(small: tuple[Any, Any], large: tuple[Any, Any], tenant: Any, rng: A
         write()
         found["locks_insert"] = locks()
         transaction.set_rollback(True)
-    process = psutil.Process(one("SELECT pg_backend_pid()"))
+    process = int(one("SELECT pg_backend_pid()"))
     least: dict[str, list[float]] = {"search_small": [], "search_indexed": [], "insert": [], "delete": []}
     for _ in range(ROUNDS):
         for name, question in questions.items():
@@ -196,7 +206,7 @@ def measured(small: tuple[Any, Any], large: tuple[Any, Any], tenant: Any, rng: A
         for name, value in spent.items():
             least[name].append(value / 20)
     found |= {f"cpu_ms_{name}": min(values) for name, values in least.items()}
-    found["memory_mb"] = float(one("SELECT sum(total_bytes) FROM pg_backend_memory_contexts")) / 1e6
+    found["memory_mb"] = own_mb(process)
     return found
 
 
@@ -222,7 +232,11 @@ def crowd(indexed: list[tuple[Any, Any, Any]], rng: Any) -> dict[str, Any]:
         with tenant_scope(indexed[0][0].pk), connection.cursor() as cursor:
             cursor.execute("SELECT count(*), count(*) FILTER (WHERE NOT fastpath) FROM pg_locks")
             every, shared = cursor.fetchone()
-        room = int(one("SELECT current_setting('max_locks_per_transaction')::int * current_setting('max_connections')::int"))
+        room = int(
+            one(
+                "SELECT current_setting('max_locks_per_transaction')::int * current_setting('max_connections')::int"
+            )
+        )
     return {"connections": len(lines), "locks": every, "in_the_lock_table": shared, "room": room}
 
 
