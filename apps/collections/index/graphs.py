@@ -74,7 +74,7 @@ def graph_build(row: SearchIndex, space: EmbeddingSpace, check: Callable[[], Non
             f"CREATE INDEX CONCURRENTLY ON {table} USING hnsw (vector halfvec_cosine_ops) "
             "WITH (m = 16, ef_construction = 64)"
         )
-        line.execute(f"ANALYZE {table}")
+        line.execute(f"ANALYZE {table}, public.collections_embedding")
 
 
 def graph_exists(row: SearchIndex) -> bool:

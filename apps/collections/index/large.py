@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from typing import Any, Protocol
 
 import psycopg
+from django.conf import settings
 from django.db import connection, transaction
 from django.db.models import Max, QuerySet
 from django.utils import timezone
@@ -79,7 +80,7 @@ def _due(collection: Collection) -> list[tuple[str, EmbeddingSpace | None]]:
     ready = {
         (row.kind, row.space_id): row for row in _rows(collection).filter(status=SearchIndexStatus.READY)
     }
-    if collection.chunk_total >= HNSW_MIN:
+    if collection.chunk_total >= HNSW_MIN and not settings.CITUS:  # the copies would have to be spread too
         wanted += [(Kind.GRAPH.value, space) for space in spaces_written(collection)]
     if collection.chunk_total >= POSTINGS_MIN:
         wanted.append((Kind.POSTINGS.value, None))
