@@ -1,9 +1,10 @@
 """Indexes for collections that outgrow a scan: an HNSW graph over the vectors, postings of the terms.
 
 Both cover the chunks up to a mark (``SearchIndex.last_chunk``); search scans what came later. So nothing has to be kept
-current while documents come: inserting into an HNSW graph runs at 300 rows a second, beside it at 50,000. When the tail has grown, a new index is built beside the old one, and then takes its
-place. Vectors that are deleted go from the graph at once (``apps.collections.index.graphs``); postings of deleted passages
-are passed over at the end of a search, and left out of the next index.
+current while documents come: inserting into an HNSW graph runs at 300 rows a second, beside it at 50,000. When the
+tail has grown, a new index is built beside the old one, and then takes its place. Vectors that are deleted go from the
+graph at once (``apps.collections.index.graphs``); postings of deleted passages are passed over at the end of a search,
+and left out of the next index.
 """
 
 from __future__ import annotations

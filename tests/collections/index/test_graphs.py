@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -115,7 +116,7 @@ def test_vector_that_comes_late_or_instead_of_another_is_found_in_it(
     assert found == [("[" + ",".join(["0"] * 383 + ["1"]) + "]",)]
 
 
-def other_session(cast: Cast, work: Callable[[], None], hold: threading.Event) -> threading.Thread:
+def other_session(cast: Cast, work: Callable[[], object], hold: threading.Event) -> threading.Thread:
     """Do something in a transaction of its own that stays open until it is told; returns once it is done."""
     done = threading.Event()
 
@@ -143,8 +144,8 @@ def test_what_is_written_while_it_is_built_is_waited_for(
     Embedding.objects.filter(chunk=late).delete()
     hold = threading.Event()
     writers = [
-        other_session(cast, lambda: vectors_insert(filled.space, [late], [late_vector]) and None, hold),
-        other_session(cast, lambda: Embedding.objects.filter(chunk=gone).delete() and None, hold),
+        other_session(cast, lambda: vectors_insert(filled.space, [late], [late_vector]), hold),
+        other_session(cast, lambda: Embedding.objects.filter(chunk=gone).delete(), hold),
     ]
     waits: list[float] = []
 
@@ -152,7 +153,7 @@ def test_what_is_written_while_it_is_built_is_waited_for(
         waits.append(seconds)
         hold.set()
 
-    monkeypatch.setattr(graph_tables.time, "sleep", sleep)
+    monkeypatch.setattr(graph_tables, "time", SimpleNamespace(sleep=sleep))
     build(filled)
     for writer in writers:
         writer.join(60)
@@ -178,9 +179,7 @@ def test_delete_that_did_not_see_the_copy_is_made_good(
     def between(line: Any, check: Callable[[], None]) -> None:
         if not writers:
             awaited(line, check)
-            writers.append(
-                other_session(cast, lambda: Embedding.objects.filter(chunk=gone).delete() and None, hold)
-            )
+            writers.append(other_session(cast, lambda: Embedding.objects.filter(chunk=gone).delete(), hold))
             return
         hold.set()
         awaited(line, check)
