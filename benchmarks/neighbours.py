@@ -289,10 +289,10 @@ def main() -> int:
     before = load()
     with database():
         result = {"load_before": before, **run(args.graphs, args.tenants), "load_after": load()}
-    for name, value in result.items():
-        print(f"{name:24} {value}")
-    if (args.graphs, args.tenants) == (1000, 10_000):
-        write_result("neighbours", result)
+        for name, value in result.items():
+            print(f"{name:24} {value}", flush=True)
+        if (args.graphs, args.tenants) == (1000, 10_000):
+            write_result("neighbours", result)
     return 0 if max(result["ratio"].values()) <= BOUND else 1
 
 
