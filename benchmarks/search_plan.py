@@ -59,7 +59,7 @@ class Explainer:
             if node["Node Type"] not in _SCANS or not node["Actual Loops"]:
                 continue
             name = node.get("Index Name") or node.get("Relation Name") or ""
-            own = "graph of the collection" if name.startswith("ann_") else name
+            own = "graph of the collection" if "_vector_idx" in name else name
             self.scans[f"{node['Node Type']} {own}"] += 1
             if table := node.get("Relation Name"):
                 rows = node["Actual Rows"] + node.get("Rows Removed by Filter", 0)
@@ -84,6 +84,7 @@ def run(questions: int) -> dict[str, Any]:
 
     from apps.collections.index import large as indexes
     from apps.collections.models import Chunk, Collection, SearchIndex
+    from apps.collections.search import ranking as search_ranking
     from apps.collections.search import rows as search_rows
     from apps.collections.search import run as search_module
     from jobs.context import JobContext
@@ -102,14 +103,14 @@ def run(questions: int) -> dict[str, Any]:
         one = Collection.objects.select_related("space").get(pk=one.pk)
         explained = Explainer()
         ranked: list[list[Any]] = []
-        execute = search_module._execute
+        execute = search_ranking.rows_execute
 
         def kept(*args: Any, **more: Any) -> list[dict[str, Any]]:
             found = execute(*args, **more)
             ranked.append(found)
             return found
 
-        search_module._execute = kept
+        search_ranking.rows_execute = search_module.rows_execute = kept
         shown = whole = 0
         asked = [search.question(rng, words) for _ in range(questions)]
         with connection.execute_wrapper(explained):

@@ -171,7 +171,7 @@ def measure(chunks: int) -> dict[str, Any]:
         time.sleep(10)
         client.stop()
         end = time.perf_counter()
-        graphs = list(SearchIndex.objects.filter(kind="hnsw").values_list("space__model", flat=True))
+        graphs = list(SearchIndex.objects.filter(kind="graph").values_list("space__model", flat=True))
     for patch in patches:
         patch.stop()
     stretches = {

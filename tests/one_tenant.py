@@ -58,6 +58,7 @@ ACROSS = {
     "erasure.removal:_tenants": _DUE,
     "apps.collections.pipeline.lexical_upgrade:terms_sweep": _DUE,
     "apps.collections.index.codes:codes_sweep": _DUE,
+    "apps.collections.index.large:graphs_sweep": _DUE,
     "apps.collections.index.large:indexes_restore": _OPERATOR,
     "apps.collections.index.embedder_install:embedder_install": _OPERATOR,
     "backups.kept_keys:_stored": _OPERATOR,

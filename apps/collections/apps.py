@@ -89,7 +89,7 @@ class CollectionsConfig(AppConfig):
         )
         from apps.collections.index import identifier_sql
         from apps.collections.index.codes import codes_sweep
-        from apps.collections.index.large import indexes_restore
+        from apps.collections.index.large import graphs_sweep, indexes_restore
         from apps.collections.pipeline.lexical_upgrade import terms_sweep
         from apps.collections.storage import originals
         from apps.collections.tree.elsewhere import tree_follow, trees_compare
@@ -113,6 +113,7 @@ class CollectionsConfig(AppConfig):
         before_fork(_preload)
         on_sweep(codes_sweep, every_s=300)
         on_sweep(terms_sweep, every_s=300)
+        on_sweep(graphs_sweep, every_s=300)
         retention_kind_register(OLD_DOCUMENTS, [BEING_READ])
         named_by(originals.files_named)
         rows_hold(originals.file_in_history)

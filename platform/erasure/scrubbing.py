@@ -12,8 +12,9 @@ from tenancy.database.base import as_login_role
 
 _superuser: list[Callable[[], str]] = []
 _SAMPLES = """
-DELETE FROM pg_statistic AS s USING pg_class AS c WHERE c.oid = s.starelid AND c.relkind = 'r'
-AND c.relnamespace = 'public'::regnamespace AND pg_relation_size(c.oid) = 0
+DELETE FROM pg_statistic AS s USING pg_class AS c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE c.oid = s.starelid AND c.relkind = 'r'
+AND n.nspname NOT LIKE 'pg\\_%' AND n.nspname <> 'information_schema' AND pg_relation_size(c.oid) = 0
 """
 
 
@@ -41,11 +42,12 @@ def disk_scrub(superuser: str) -> int:
     """
     with as_login_role(), connection.cursor() as cursor:
         cursor.execute(
-            "SELECT c.relname FROM pg_class c WHERE c.relkind = 'r' AND c.relnamespace = 'public'::regnamespace ORDER BY 1"
+            "SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind = 'r' "
+            "AND c.relpersistence <> 't' AND n.nspname NOT LIKE 'pg\\_%' AND n.nspname <> 'information_schema' ORDER BY 1, 2"
         )
-        tables = [name for (name,) in cursor.fetchall()]
-        for table in tables:
-            cursor.execute(sql.SQL("VACUUM (FULL, ANALYZE) {}").format(sql.Identifier("public", table)))
+        tables = cursor.fetchall()
+        for names in tables:
+            cursor.execute(sql.SQL("VACUUM (FULL, ANALYZE) {}").format(sql.Identifier(*names)))
     if superuser:
         with psycopg.connect(superuser, autocommit=True) as line:
             _log_and_samples_scrub(line)

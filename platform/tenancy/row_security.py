@@ -11,7 +11,7 @@ No role needs BYPASSRLS, so this runs on managed Postgres too. Needs PostgreSQL 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
 from typing import Any
 
@@ -28,6 +28,17 @@ from tenancy.wide_keys import keys_widen, tables_wide, whole
 POLICY = "tenant_isolation"
 PLATFORM_POLICY = "platform_access"
 PREDICATE = "tenant_id = nullif(current_setting('app.tenant_id', true), '')::bigint"
+_POLICIES = ((POLICY, APP_ROLE, PREDICATE), (PLATFORM_POLICY, PLATFORM_ROLE, "true"))
+# Tables of a schema of their own, which ``wall_statements`` has walled.
+_BARE_ELSEWHERE = """
+SELECT n.nspname || '.' || c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'tenant_id'
+WHERE c.relkind = 'r' AND c.relpersistence = 'p' AND n.nspname <> 'public'
+  AND n.nspname NOT LIKE 'pg\\_%%' AND n.nspname <> 'information_schema'
+  AND NOT (c.relrowsecurity AND c.relforcerowsecurity AND 2 = (SELECT count(*) FROM pg_policies p
+           WHERE p.schemaname = n.nspname AND p.tablename = c.relname AND p.policyname IN (%s, %s)))
+ORDER BY 1
+"""
 _ACTION_CODES = {"CASCADE": "c", "RESTRICT": "r", "SET NULL": "n", "NO ACTION": "a"}
 
 _functions: dict[str, tuple[str, frozenset[str]]] = {}
@@ -148,6 +159,18 @@ def _shared_tables(existing: set[str], walled: Iterable[type[models.Model]]) -> 
     return sorted((existing & known) - behind)
 
 
+def wall_statements(table: str) -> Iterator[str]:
+    """Yield what walls a new table that belongs to no model, with a column ``tenant_id``, and gives the rights to use it.
+
+    Args:
+        table: as SQL names it, with its schema.
+    """
+    yield f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY"
+    for policy, role, predicate in _POLICIES:
+        yield _policy(table, policy, role, predicate)
+    yield f"GRANT SELECT, INSERT, UPDATE, DELETE ON {table} TO {APP_ROLE}, {PLATFORM_ROLE}"
+
+
 def walls_problem() -> str:
     """Return what is wrong with row-level security, "" where every tenant table has it and both roles can be taken."""
     tables = {m._meta.db_table for m in tenant_models()}
@@ -159,6 +182,8 @@ def walls_problem() -> str:
             [sorted(tables), POLICY, PLATFORM_POLICY],
         )
         missing = sorted(tables - {row[0] for row in cursor.fetchall()})
+        cursor.execute(_BARE_ELSEWHERE, [POLICY, PLATFORM_POLICY])
+        missing += [name for (name,) in cursor.fetchall()]
         cursor.execute(
             "SELECT count(*) FROM pg_roles WHERE rolname IN (%s, %s) AND NOT rolbypassrls "
             "AND NOT rolsuper AND pg_has_role(session_user, oid, 'SET')",
@@ -211,14 +236,13 @@ def _secure(cursor: Any, tables: Iterable[str]) -> None:
     for table in tables:
         if table not in secured:
             cursor.execute(f'ALTER TABLE "{table}" ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY')
-        for policy, role, predicate in (
-            (POLICY, APP_ROLE, PREDICATE),
-            (PLATFORM_POLICY, PLATFORM_ROLE, "true"),
-        ):
+        for policy, role, predicate in _POLICIES:
             if (table, policy) not in policies:
-                cursor.execute(
-                    f'CREATE POLICY {policy} ON "{table}" TO {role} USING ({predicate}) WITH CHECK ({predicate})'
-                )
+                cursor.execute(_policy(f'"{table}"', policy, role, predicate))
+
+
+def _policy(table: str, policy: str, role: str, predicate: str) -> str:
+    return f"CREATE POLICY {policy} ON {table} TO {role} USING ({predicate}) WITH CHECK ({predicate})"
 
 
 def _bound(cursor: Any) -> dict[tuple[str, str], tuple[str, bool]]:

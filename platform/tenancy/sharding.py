@@ -18,6 +18,7 @@ ROUTINES = {
     "budget_settle": "trigger: charges the budgets of the workspace of the row that was inserted",
     "collections_identifier_hits": "reads by the tenant of the setting that row-level security reads",
     "datasets_rows_found": "reads by the tenant of the setting that row-level security reads",
+    "vector_graphs_follow": "trigger: writes the graphs of the workspace of the rows that were inserted or deleted",
 }
 """Functions of triggers on tenants' tables and SECURITY DEFINER functions, and why each touches one tenant only.
 

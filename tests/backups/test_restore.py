@@ -55,7 +55,7 @@ def large_index(installation: Installation) -> SearchIndex:
             tenant_id=installation.cast.tenant.pk,
             collection=installation.collection,
             space=embedding.space,
-            kind=SearchIndex.Kind.HNSW,
+            kind=SearchIndex.Kind.GRAPH,
             status=SearchIndexStatus.READY,
             last_chunk=embedding.chunk_id,
             chunk_count=1,
@@ -94,7 +94,9 @@ def test_it_comes_back_on_a_server_without_our_roles(
         assert used.unreadable == []
         with fresh_line() as line:
             found = line.execute(
-                "SELECT count(*) FROM pg_indexes WHERE indexname LIKE 'ann\\_c%%\\_' || %s::text", [index.pk]
+                "SELECT count(*) FROM pg_indexes WHERE schemaname = 'vector_graphs' AND indexdef LIKE '%%hnsw%%' "
+                "AND tablename = 'c' || %s::text || '_i' || %s::text",
+                [index.collection_id, index.pk],
             ).fetchone()
         assert found == (1,)
 

@@ -1,9 +1,10 @@
-"""Indexes for collections that outgrow a scan: a partial HNSW graph over the vectors, postings of the terms.
+"""Indexes for collections that outgrow a scan: an HNSW graph over the vectors, postings of the terms.
 
 Both cover the chunks up to a mark (``SearchIndex.last_chunk``); search scans what came later. So nothing has to be kept
-current while documents come: inserting beside an HNSW index that covers the new rows runs at 300 rows a second,
-beside one that does not at 50,000. When the tail has grown, a new index is built beside the old one, and then takes its
-place. Rows that are deleted are passed over at the end of a search, and left out of the next index.
+current while documents come: inserting into an HNSW graph runs at 300 rows a second, beside it at 50,000. When the
+tail has grown, a new index is built beside the old one, and then takes its place. Vectors that are deleted go from the
+graph at once (``apps.collections.index.graphs``); postings of deleted passages are passed over at the end of a search,
+and left out of the next index.
 """
 
 from __future__ import annotations
@@ -14,10 +15,12 @@ from contextlib import contextmanager
 from typing import Any, Protocol
 
 import psycopg
+from django.conf import settings
 from django.db import connection, transaction
 from django.db.models import Max, QuerySet
 from django.utils import timezone
 
+from apps.collections.index.graphs import graph_build, graph_exists, graphs_drop
 from apps.collections.index.postings import index_forget, postings_build
 from apps.collections.index.spaces import spaces_written
 from apps.collections.models import Collection, Embedding, EmbeddingSpace, SearchIndex, SearchIndexStatus
@@ -26,7 +29,7 @@ from jobs.services import job_enqueue
 from tenancy.actors import system_actor
 from tenancy.database.base import as_login_role
 from tenancy.database.direct import direct_connection
-from tenancy.scope import platform_scope
+from tenancy.scope import platform_scope, tenant_scope
 
 HNSW_MIN = 5_000  # chunks in a collection; below it a scan is fast, and exact
 
@@ -34,7 +37,6 @@ POSTINGS_MIN = 5_000
 
 TAIL = 0.2  # share of a collection that may lie behind an index before it is built anew
 BUILD_KIND = "collections.index_build"
-_BUILD_MEMORY = "512MB"
 _LOCKS = 0x1D5  # the class of advisory locks of builds
 _LOCK_POLL_S = 0.5
 Kind = SearchIndex.Kind
@@ -58,6 +60,11 @@ def indexes_consider(collection: Collection) -> bool:
         return False
     if not _due(collection):
         return False
+    _build_enqueue(collection)
+    return True
+
+
+def _build_enqueue(collection: Collection) -> None:
     job_enqueue(
         tenant=collection.tenant,
         actor=system_actor(collection.tenant_id),
@@ -66,7 +73,6 @@ def indexes_consider(collection: Collection) -> bool:
         dedupe_key=f"index:{collection.pk}",
         topic=f"collection:{collection.pk}",
     )
-    return True
 
 
 def _due(collection: Collection) -> list[tuple[str, EmbeddingSpace | None]]:
@@ -75,8 +81,8 @@ def _due(collection: Collection) -> list[tuple[str, EmbeddingSpace | None]]:
     ready = {
         (row.kind, row.space_id): row for row in _rows(collection).filter(status=SearchIndexStatus.READY)
     }
-    if collection.chunk_total >= HNSW_MIN:
-        wanted += [(Kind.HNSW.value, space) for space in spaces_written(collection)]
+    if collection.chunk_total >= HNSW_MIN and not settings.CITUS:  # the copies would have to be spread too
+        wanted += [(Kind.GRAPH.value, space) for space in spaces_written(collection)]
     if collection.chunk_total >= POSTINGS_MIN:
         wanted.append((Kind.POSTINGS.value, None))
     return [
@@ -133,15 +139,16 @@ def _locked(line: psycopg.Connection[Any], key: list[int]) -> bool:
 
 
 def _build_due(ctx: BuildContext, collection: Collection) -> None:
-    _leftovers_drop(collection)
+    _leftovers_drop(collection, ctx.check)
     for kind, space in _due(collection):
         ctx.check()
         row = _row_create(collection, kind, space, ctx.job_id)
-        if kind == Kind.HNSW and space is not None:
-            _hnsw_build(row, space)
+        if kind == Kind.GRAPH and space is not None:
+            graph_build(row, space, ctx.check)
         else:
             postings_build(row, ctx.check)
-        _take_over(row)
+        _take_over(row, ctx.check)
+    _earlier_drop(collection)
 
 
 def _row_create(collection: Collection, kind: str, space: EmbeddingSpace | None, job_id: int) -> SearchIndex:
@@ -167,7 +174,7 @@ def _mark(collection: Collection, space: EmbeddingSpace | None) -> tuple[int, in
     return found["last"] or 0, rows.count()
 
 
-def _take_over(row: SearchIndex) -> None:
+def _take_over(row: SearchIndex, check: Callable[[], None]) -> None:
     """Let search use a finished index, and drop the one before it; a kill between leaves it retired, for the next build."""
     with transaction.atomic():
         old = list(
@@ -186,38 +193,40 @@ def _take_over(row: SearchIndex) -> None:
         row.status, row.built_at = SearchIndexStatus.READY, timezone.now()
         row.save(update_fields=["status", "built_at"])
     for one in old:
-        index_drop(one)
+        index_drop(one, check)
 
 
-def _leftovers_drop(collection: Collection) -> None:
+def _leftovers_drop(collection: Collection, check: Callable[[], None]) -> None:
     """Remove what a killed build left; no other build of this collection runs (``_alone``)."""
-    for row in _rows(collection).exclude(status=SearchIndexStatus.READY):
-        index_drop(row)
+    for row in _rows(collection).exclude(status=SearchIndexStatus.READY).exclude(kind=Kind.HNSW):
+        index_drop(row, check)
+    _graphs_drop(collection.pk, check)  # of rows that are gone
 
 
-def index_drop(row: SearchIndex) -> None:
+def index_drop(row: SearchIndex, check: Callable[[], None]) -> None:
     """Drop an index with its row; search must not use it any more."""
-    if row.kind == Kind.HNSW:
-        with as_login_role(), connection.cursor() as cursor:
-            cursor.execute(f"DROP INDEX CONCURRENTLY IF EXISTS {_name(row)}")
-    SearchIndex.objects.filter(pk=row.pk).delete()  # postings go with it
+    SearchIndex.objects.filter(
+        pk=row.pk
+    ).delete()  # postings go with it, and no trigger writes into a graph any more
+    if row.kind == Kind.GRAPH:
+        _graphs_drop(row.collection_id, check)
     index_forget(row.pk)
 
 
-def indexes_unused_drop(ctx: BuildContext, *, collection_id: int) -> None:
-    """Drop the graphs of embedding spaces in which a collection writes no vectors any more."""
-    collection = Collection.objects.select_related("space").filter(pk=collection_id).first()
-    if collection is None:
-        return
-    with _alone(collection, ctx.check):
-        kept = [space.pk for space in spaces_written(collection)]
-        for row in _rows(collection).filter(kind=Kind.HNSW).exclude(space_id__in=kept):
-            SearchIndex.objects.filter(pk=row.pk).update(status=SearchIndexStatus.RETIRED)
-            index_drop(row)
+def _graphs_drop(collection_id: int, check: Callable[[], None]) -> None:
+    kept = set(SearchIndex.objects.filter(collection_id=collection_id).values_list("pk", flat=True))
+    graphs_drop(collection_id=collection_id, kept=kept, check=check)
 
 
-def indexes_drop(*, collection_id: int) -> None:
-    """Drop the graphs of a collection that was deleted (its rows are gone already); after the commit."""
+def _earlier_drop(collection: Collection) -> None:
+    """Drop the graphs that a version before built on the table of all vectors."""
+    earlier = _rows(collection).filter(kind=Kind.HNSW)
+    if earlier.exists():
+        _indexes_drop(collection.pk)
+        earlier.delete()
+
+
+def _indexes_drop(collection_id: int) -> None:
     with as_login_role(), connection.cursor() as cursor:
         cursor.execute(
             "SELECT indexname FROM pg_indexes WHERE schemaname = 'public' AND indexname LIKE %s",
@@ -227,8 +236,32 @@ def indexes_drop(*, collection_id: int) -> None:
             cursor.execute(f"DROP INDEX CONCURRENTLY IF EXISTS {name}")
 
 
-def _name(row: SearchIndex) -> str:
-    return f"ann_c{int(row.collection_id)}_s{int(row.space_id or 0)}_{int(row.pk)}"
+def indexes_unused_drop(ctx: BuildContext, *, collection_id: int) -> None:
+    """Drop the graphs of embedding spaces in which a collection writes no vectors any more."""
+    collection = Collection.objects.select_related("space").filter(pk=collection_id).first()
+    if collection is None:
+        return
+    with _alone(collection, ctx.check):
+        kept = [space.pk for space in spaces_written(collection)]
+        for row in _rows(collection).filter(kind=Kind.GRAPH).exclude(space_id__in=kept):
+            index_drop(row, ctx.check)
+
+
+def indexes_drop(*, collection_id: int) -> None:
+    """Drop the graphs of a collection that was deleted (its rows are gone already); after the commit."""
+    graphs_drop(collection_id=collection_id)
+    _indexes_drop(collection_id)
+
+
+def graphs_sweep() -> int:
+    """Have the graphs that a version before built on the table of all vectors replaced; until then searches scan."""
+    with platform_scope():
+        earlier = Collection.objects.filter(tenant__is_active=True, indexes__kind=Kind.HNSW)
+        found = list(earlier.distinct().select_related("tenant"))
+    for collection in found:
+        with tenant_scope(collection.tenant_id):
+            _build_enqueue(collection)
+    return len(found)
 
 
 def indexes_restore() -> None:
@@ -236,26 +269,9 @@ def indexes_restore() -> None:
     with platform_scope():
         rows = list(
             SearchIndex.objects.defer("chunk_ids", "document_ids")
-            .filter(kind=Kind.HNSW, status=SearchIndexStatus.READY, space__isnull=False)
+            .filter(kind=Kind.GRAPH, status=SearchIndexStatus.READY, space__isnull=False)
             .select_related("space")
         )
         for row in rows:
-            with connection.cursor() as cursor:
-                cursor.execute("SELECT to_regclass(%s) IS NULL", [f"public.{_name(row)}"])
-                is_lacking = cursor.fetchone()[0]
-            if is_lacking and row.space is not None:
-                _hnsw_build(row, row.space)
-
-
-def _hnsw_build(row: SearchIndex, space: EmbeddingSpace) -> None:
-    """Build a partial graph without blocking writes; a plain scan answers until it is done."""
-    with connection.wrap_database_errors, direct_connection() as line:
-        line.execute("SELECT set_config('maintenance_work_mem', %s, false)", [_BUILD_MEMORY])
-        line.execute(
-            f"CREATE INDEX CONCURRENTLY {_name(row)} ON collections_embedding "
-            f"USING hnsw ((vector::halfvec({int(space.dimensions)})) halfvec_cosine_ops) "
-            "WITH (m = 16, ef_construction = 64) "
-            f"WHERE collection_id = {int(row.collection_id)} AND space_id = {int(space.pk)} "
-            f"AND chunk_id <= {int(row.last_chunk)}"
-        )
-        line.execute("ANALYZE collections_embedding")
+            if row.space is not None and not graph_exists(row):
+                graph_build(row, row.space, lambda: None)

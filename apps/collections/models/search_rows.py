@@ -74,13 +74,17 @@ class SearchIndexStatus(models.TextChoices):
 
 
 class SearchIndex(TenantModel):
-    """An index made for one collection that is too large to scan: HNSW over its vectors, or postings of its terms.
+    """An index made for one collection that is too large to scan: a graph over its vectors, or postings of its terms.
 
     Search uses one only while it is ``ready``; its successor is built beside it.
     """
 
     class Kind(models.TextChoices):
-        HNSW = "hnsw", "HNSW"
+        GRAPH = "graph", "Graph"  # HNSW, over a table of its own: apps.collections.index.graphs
+        HNSW = (
+            "hnsw",
+            "HNSW",
+        )  # on the table of all vectors, as versions before built it: replaced, never used
         POSTINGS = "postings", "Postings"
 
     collection = TenantForeignKey(Collection, related_name="indexes")

@@ -13,6 +13,7 @@ import numpy as np
 from django.db import connection
 from django.utils.translation import gettext as _
 
+from apps.collections.index.graphs import graph_table
 from apps.collections.index.large import HNSW_MIN, POSTINGS_MIN
 from apps.collections.index.postings import index_contents, postings_add
 from apps.collections.models import Collection, SearchIndex
@@ -25,6 +26,7 @@ from apps.collections.search.statement import (
     permitted,
     postings_sql,
 )
+from apps.collections.search.types import Graph
 from apps.collections.storage.bulk import binary_cursor
 from basics.errors import Invalid
 from tenancy.actors import Actor
@@ -70,11 +72,11 @@ class Indexes:
     """Indexes that are ready.
 
     Attributes:
-        hnsw: last chunk covered, by (collection, space).
+        graphs: by (collection, space).
         postings: of collections whose terms have an index.
     """
 
-    hnsw: dict[tuple[int, int], int] = field(default_factory=dict)
+    graphs: dict[tuple[int, int], Graph] = field(default_factory=dict)
     postings: list[Postings] = field(default_factory=list)
 
 
@@ -115,15 +117,16 @@ def indexes_for(
     on_chunks = any(condition.on == "chunk" for condition in conditions)
     found = Indexes()
     for kind, pk, collection_id, space_id, last_chunk, edited in known.indexes:
-        if kind == SearchIndex.Kind.HNSW and space_id is not None:
-            found.hnsw[collection_id, space_id] = last_chunk
+        if kind == SearchIndex.Kind.GRAPH and space_id is not None:
+            table = graph_table(collection_id, pk)
+            found.graphs[collection_id, space_id] = Graph(collection_id, table, last_chunk)
         elif kind == SearchIndex.Kind.POSTINGS and not on_chunks:
             found.postings.append(Postings(collection_id, pk, last_chunk, edited))
     # A graph is walked until enough of what it meets passes the filter: hopeless when next to nothing does.
-    if found.hnsw and (conditions or as_of):
+    if found.graphs and (conditions or as_of):
         large = [c.pk for c in scope if is_large(c)]
         if _is_selective(actor, large, conditions, as_of):
-            found.hnsw.clear()
+            found.graphs.clear()
     return found
 
 

@@ -20,7 +20,6 @@ from typing import Any, Never, cast
 
 import numpy as np
 import structlog
-from django.db import connection
 from django.utils.translation import gettext as _
 from numpy.typing import NDArray
 from pgvector import HalfVector
@@ -38,7 +37,6 @@ from apps.collections.search.expand import hits_expand
 from apps.collections.search.filters import SearchFilter, parse_filters
 from apps.collections.search.gate import gate
 from apps.collections.search.indexed import (
-    HNSW_SETTINGS,
     Indexes,
     attributes_check,
     candidates_find,
@@ -46,6 +44,7 @@ from apps.collections.search.indexed import (
     is_large,
     scope_known,
 )
+from apps.collections.search.ranking import ranked_rows, rows_execute
 from apps.collections.search.rerank.base import RERANK_DEPTH, Reranker
 from apps.collections.search.rerank.choice import reranker_of
 from apps.collections.search.rows import Passages
@@ -65,7 +64,6 @@ from basics.errors import DomainError, Invalid, Missing
 from basics.metrics import SEARCH_SECONDS
 from budgets.ledger import BillingAccount
 from tenancy.actors import Actor
-from tenancy.database.cursors import local_settings
 from tenancy.database.waiting import connections_let_go
 from tenancy.lagging import primary_reads
 from tenancy.models import Tenant
@@ -159,10 +157,10 @@ def search_run(
         looked_up = time.perf_counter()
         vectors, note = _vectors(asked_of, indexes, language_or_script(query))
         embedded = time.perf_counter()
-        sql = search_sql(
+        statement = partial(
+            search_sql,
             actor=actor,
             scope=pks,
-            vectors=vectors,
             terms=terms,
             postings=postings,
             lexemes=named.lexemes if "exact" in legs else [],
@@ -170,7 +168,7 @@ def search_run(
             as_of=as_of,
             limit=len(LEGS) * DEPTH if trace or is_ordered or fuses else wanted,
         )
-        rows = _execute(statement_of(sql), sql.parameters, is_indexed=any(v.indexed for v in vectors))
+        rows = ranked_rows(statement, vectors)
         if fuses:
             rows = wants.rows_ordered(rows)
         passages = Passages(tenant.pk)
@@ -274,14 +272,7 @@ def _by_lexemes(
         as_of=as_of,
         limit=DEPTH,
     )
-    return _execute(statement_of(sql), sql.parameters, is_indexed=False)
-
-
-def _execute(statement: str, parameters: Mapping[str, Any], *, is_indexed: bool) -> list[dict[str, Any]]:
-    with connection.cursor() as cursor, local_settings(cursor, HNSW_SETTINGS if is_indexed else {}):
-        cursor.execute(statement, parameters)
-        names = [column.name for column in cursor.description or ()]
-        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+    return rows_execute(statement_of(sql), sql.parameters, is_indexed=False)
 
 
 def _scope(tenant: Tenant, actor: Actor, collections: Sequence[Collection] | None) -> list[Collection]:
@@ -368,8 +359,8 @@ def _vectors(begun: Sequence[_Embedding], indexes: Indexes, language: str) -> tu
             log.warning("search_without_vectors", space=str(space), code=error.code)
             failed.append(f"{space}: {error.message}")
             continue
-        marks = [(pk, indexes.hnsw[pk, space.pk]) for pk in pks if (pk, space.pk) in indexes.hnsw]
-        scanned = [pk for pk in pks if (pk, space.pk) not in indexes.hnsw]
+        graphs = [indexes.graphs[pk, space.pk] for pk in pks if (pk, space.pk) in indexes.graphs]
+        scanned = [pk for pk in pks if (pk, space.pk) not in indexes.graphs]
         knows = languages_known(space)
         vectors.append(
             QueryVector(
@@ -377,7 +368,7 @@ def _vectors(begun: Sequence[_Embedding], indexes: Indexes, language: str) -> tu
                 space.dimensions,
                 HalfVector(values).to_text(),
                 scanned,
-                marks,
+                graphs,
                 knows,
                 knows is None or language in ("", *knows),
             )

@@ -243,22 +243,18 @@ def _vector_leg(sql: Sql, number: int, vector: QueryVector) -> None:
                  ORDER BY e.vector <=> %({name})s::halfvec LIMIT {DEPTH})"""
         )
     typed = f"halfvec({int(vector.dimensions)})"
-    for collection, last in vector.indexed:
-        # Literals, so that the predicates are those of the partial index (and its expression, the same cast).
-        own = (
-            f"e.tenant_id = %(tenant)s AND e.collection_id = {int(collection)} "
-            f"AND e.space_id = {int(vector.space_id)}"
-        )
+    for graph in vector.indexed:
         parts.append(
-            f"""(SELECT e.chunk_id, e.document_id, e.vector::{typed} <=> %({name})s::{typed} AS measure
-                 FROM collections_embedding e
-                 WHERE {own} AND e.chunk_id <= {int(last)} AND {allowed}
-                 ORDER BY e.vector::{typed} <=> %({name})s::{typed} LIMIT {DEPTH})"""
+            f"""(SELECT e.chunk_id, e.document_id, e.vector <=> %({name})s::{typed} AS measure
+                 FROM {graph.table} e
+                 WHERE e.tenant_id = %(tenant)s AND {allowed}
+                 ORDER BY e.vector <=> %({name})s::{typed} LIMIT {DEPTH})"""
         )
         parts.append(
             f"""(SELECT e.chunk_id, e.document_id, e.vector <=> %({name})s::halfvec AS measure
                  FROM collections_embedding e
-                 WHERE {own} AND e.chunk_id > {int(last)} AND {allowed}
+                 WHERE e.tenant_id = %(tenant)s AND e.collection_id = {int(graph.collection_id)}
+                   AND e.space_id = %(space{number})s AND e.chunk_id > {int(graph.last_chunk)} AND {allowed}
                  ORDER BY e.vector <=> %({name})s::halfvec LIMIT {DEPTH})"""
         )
     if parts:

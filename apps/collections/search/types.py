@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Literal
 
@@ -19,12 +19,26 @@ LEGS = ("vector", "lexical", "exact")
 
 
 @dataclass(frozen=True, slots=True)
+class Graph:
+    """The index over a collection's vectors in one space.
+
+    Attributes:
+        table: that has them, as SQL names it.
+        last_chunk: the last one it covers.
+    """
+
+    collection_id: int
+    table: str
+    last_chunk: int
+
+
+@dataclass(frozen=True, slots=True)
 class QueryVector:
     """The question in one space, and the collections that are searched with it.
 
     Attributes:
         scanned: collections without an index for this space.
-        indexed: collections with one: (collection id, last chunk it covers).
+        indexed: indexes of the others.
         dimensions: of the space.
         knows: languages that the model has learnt, by their English names; None for all.
         is_understood: False for a question in a language that it has not learnt.
@@ -34,9 +48,15 @@ class QueryVector:
     dimensions: int
     vector: str
     scanned: list[int]
-    indexed: list[tuple[int, int]] = field(default_factory=list)
+    indexed: list[Graph] = field(default_factory=list)
     knows: tuple[str, ...] | None = None
     is_understood: bool = True
+
+    def without_graphs(self) -> QueryVector:
+        """Return the same with every collection scanned."""
+        return replace(
+            self, scanned=[*self.scanned, *(graph.collection_id for graph in self.indexed)], indexed=[]
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from apps.collections.collection import services as collection_services
 from apps.collections.collection import swaps
 from apps.collections.documents import services as documents_services
 from apps.collections.index import large as indexes
+from apps.collections.index.graphs import SCHEMA, graph_table
 from apps.collections.models import (
     Chunk,
     Collection,
@@ -49,7 +50,7 @@ def scope(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
     with as_login_role(), connection.cursor() as cursor:
         for name in graphs():  # emptying the tables leaves them
-            cursor.execute(f"DROP INDEX {name}")
+            cursor.execute(f"DROP TABLE {SCHEMA}.{name}")
 
 
 def text(number: int) -> bytes:
@@ -90,7 +91,7 @@ def found(result: SearchResult) -> list[tuple[int, int | None, int | None]]:
 
 def graphs() -> list[str]:
     with connection.cursor() as cursor:
-        cursor.execute("SELECT indexname FROM pg_indexes WHERE indexname ~ '^ann_c[0-9]'")
+        cursor.execute("SELECT tablename FROM pg_tables WHERE schemaname = %s", [SCHEMA])
         return [row[0] for row in cursor.fetchall()]
 
 
@@ -113,11 +114,13 @@ def graph_preferred(cast: Cast, filled: Collection) -> Iterator[tuple[Any, str, 
     """Build the graph, and let Postgres prefer it over a scan of its few rows; yields cursor, statement and parameters."""
     build(filled)
     from apps.collections.search.statement import search_sql, statement_of
-    from apps.collections.search.types import QueryVector
+    from apps.collections.search.types import Graph, QueryVector
 
-    row = SearchIndex.objects.get(kind="hnsw")
+    row = SearchIndex.objects.get(kind="graph")
     zero = "[" + ",".join(["0.1"] * filled.space.dimensions) + "]"
-    vector = QueryVector(filled.space_id, 384, zero, [], [(filled.pk, row.last_chunk)])
+    vector = QueryVector(
+        filled.space_id, 384, zero, [], [Graph(filled.pk, graph_table(filled.pk, row.pk), row.last_chunk)]
+    )
     sql = search_sql(
         actor=cast.actor("viewer"),
         scope=[filled.pk],
@@ -275,7 +278,7 @@ def test_swap_is_ready_only_with_a_graph_of_its_own_and_its_end_drops_the_other(
     run_here(cast.tenant.pk, swap.job_id)
     swap.refresh_from_db()
     assert swap.status == SpaceSwap.Status.READY
-    assert {row.space_id for row in SearchIndex.objects.filter(kind="hnsw", status="ready")} == {
+    assert {row.space_id for row in SearchIndex.objects.filter(kind="graph", status="ready")} == {
         filled.space_id,
         space.pk,
     }
@@ -286,7 +289,7 @@ def test_swap_is_ready_only_with_a_graph_of_its_own_and_its_end_drops_the_other(
     swap = swaps.swap_drop(**who, swap=swap)
     assert swap.job_id is not None
     run_here(cast.tenant.pk, swap.job_id)
-    assert [row.space_id for row in SearchIndex.objects.filter(kind="hnsw")] == [space.pk]
+    assert [row.space_id for row in SearchIndex.objects.filter(kind="graph")] == [space.pk]
     assert len(graphs()) == 1
 
 
