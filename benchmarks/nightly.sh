@@ -50,6 +50,7 @@ run languages --needs "$sets/languages" "$sets/languages" --write
 run near_identical --needs "$sets/sec-10-q" "$sets/sec-10-q"
 run code_questions --needs "$sets/code" "$sets/code"
 run tool_choice --needs "$sets/tools" "$sets/tools"
+run neighbours
 # Reading
 run ingestion --needs "$data"
 run fidelity --needs "$data"

@@ -32,6 +32,7 @@ EVENT_NAMES = {
     "ingestion.finished": gettext_lazy("A document is ready"),
     "ingestion.failed": gettext_lazy("A document failed"),
     # xgettext:no-python-format
+    # xgettext:no-python-format
     "budget.warned": gettext_lazy("80 % of a budget is spent"),
     "budget.exceeded": gettext_lazy("A budget is used up"),
     "ping": gettext_lazy("Test"),

@@ -283,6 +283,7 @@ def _unshown(found: Comparison) -> str:
             found.needed,
         ) % {"count": f"{found.needed:,}"}
     if not found.leading.change.excludes(0):
+        # xgettext:no-python-format
         return _("The 95 % interval includes 0.")
     count = len(found.criteria)
     return ngettext(
