@@ -243,6 +243,6 @@ def test_origin_is_that_of_the_proxy(cast: Cast, settings: Any):
 def test_sign_in_page_offers_it_without_inline_script(client: Client):
     html = client.get(reverse("account_login"), SERVER_NAME=HOST).content.decode()
     assert "Sign in with a passkey" in html
-    assert "js/passkeys" in html
+    assert "bundles/passkeys." in html
     assert "<script>" not in html
     assert 'type="application/json"' not in html
