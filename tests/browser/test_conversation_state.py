@@ -53,7 +53,7 @@ def test_edit_and_regenerate_make_versions_to_switch_between(portal: Portal) -> 
     expect(portal.turns.first.locator(".user")).to_have_text("What is the duty on trucks?")
     portal.wait_end()
     switch = page.get_by_role("group", name="Versions of this question")
-    expect(switch).to_contain_text("2/ of 2")
+    expect(switch).to_contain_text("Version 2 of 2")
     assert_like_fresh(portal)
 
     page.get_by_role("button", name="Regenerate").click()

@@ -280,7 +280,7 @@ def test_answer_without_a_source_says_so_and_what_is_used_is_chosen_in_the_compo
     expect(page.locator("#tools-label")).to_have_text("Tools")
     page.keyboard.press("Escape")
     page.get_by_role("button", name="Regenerate").click()
-    expect(page.get_by_role("group", name="Versions of this question")).to_contain_text("2/ of 2")
+    expect(page.get_by_role("group", name="Versions of this question")).to_contain_text("Version 2 of 2")
     noticed.wait_end()
     assert "calculate" in offered()
     assert_like_fresh(noticed)
