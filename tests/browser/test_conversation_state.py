@@ -57,10 +57,10 @@ def test_edit_and_regenerate_make_versions_to_switch_between(portal: Portal) -> 
     assert_like_fresh(portal)
 
     page.get_by_role("button", name="Regenerate").click()
-    expect(switch).to_contain_text("3/ of 3")
+    expect(switch).to_contain_text("Version 3 of 3")
     portal.wait_end()
     shot(page, "versions")
-    for place in ("2/ of 3", "1/ of 3"):
+    for place in ("Version 2 of 3", "Version 1 of 3"):
         page.get_by_role("button", name="Earlier version").click()
         expect(switch).to_contain_text(place)
     expect(portal.turns).to_have_count(2)
