@@ -14,7 +14,8 @@ import polib
 import pytest
 from django.conf import settings
 from django.utils import formats
-from django.utils.translation import override
+from django.utils.translation import gettext as gettext_of
+from django.utils.translation import ngettext, npgettext, override, pgettext
 
 from config import catalogs
 from config.catalogs import DOMAINS, LOCALE, catalog_problems, catalogs_compile, script_words
@@ -29,6 +30,7 @@ PLURALS = {
     "ar": (6, {0: 0, 1: 1, 2: 2, 3: 3, 10: 3, 103: 3, 11: 4, 99: 4, 100: 5, 102: 5}),
 }
 NAMED = re.compile(r"\|(?:date|time):(?P<quote>[\"'])(.+?)(?P=quote)")
+PLACEHOLDER = re.compile(r"%\((\w+)\)[a-z]")
 # What other programs or a scale of time read, the same in every language.
 INTERNATIONAL = {"c", "Y-m-d", "Y-m-d H:i:s", "Y-m-d H:i e"}
 
@@ -109,10 +111,103 @@ def test_catalog_without_a_text_of_the_source_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     catalog_write(tmp_path, "de", {"Row": ""})
+    monkeypatch.setattr(catalogs, "COMPLETE", ("en",))
     assert catalog_problems(found("Row"), tmp_path) == []
     assert catalog_problems(found("Cell"), tmp_path) == ["de, django: has no “Cell”"]
     monkeypatch.setattr(catalogs, "COMPLETE", ("en", "de"))
     assert catalog_problems(found("Row"), tmp_path) == ["de, django: “Row” isn't translated"]
+
+
+ROWS = ("%(n)s row of <b>%(name)s</b>, 5 %%", "%(n)s rows of <b>%(name)s</b>, 5 %%")
+GOOD = "%(n)s R <b>%(name)s</b> 5 %%"
+SHORT = "R <b>%(name)s</b> 5 %%"
+
+
+@pytest.mark.parametrize(
+    ("language", "forms", "fault"),
+    [
+        ("de", [GOOD, GOOD], None),
+        ("de", [SHORT, GOOD], None),
+        ("ar", [SHORT, SHORT, SHORT, GOOD, GOOD, GOOD], None),
+        ("ar", ["R 5 %%", SHORT, SHORT, GOOD, GOOD, GOOD], None),
+        ("ar", ["R 5 %% <i>", GOOD, GOOD, GOOD, GOOD, GOOD], "has other tags than its translation"),
+        ("ja", [GOOD], None),
+        ("de", [GOOD, SHORT], "has %(n)s, its translation lacks it"),
+        ("ar", [GOOD, GOOD, GOOD, SHORT, GOOD, GOOD], "has %(n)s, its translation lacks it"),
+        ("ja", [SHORT], "has %(n)s, its translation lacks it"),
+        ("de", ["R <b></b> 5 %%", GOOD], "has %(n)s, %(name)s, its translation lacks it"),
+        ("de", [GOOD, GOOD.replace("%(n)s", "%(n)s %(m)s")], "has no %(m)s, its translation has"),
+        ("de", [GOOD, GOOD.replace("5 %%", "5 %")], "has other percent signs than its translation"),
+        ("de", [GOOD, GOOD.replace("</b>", "")], "has other tags than its translation"),
+        ("de", [GOOD, GOOD.replace("<b>", '<b class="x">')], "has other tags than its translation"),
+    ],
+)
+def test_translation_that_would_break_a_page_is_named(
+    language: str, forms: list[str], fault: str | None, tmp_path: Path
+) -> None:
+    catalog_write(tmp_path, language, {})
+    path = tmp_path / language / "LC_MESSAGES" / "django.po"
+    catalog, texts = polib.pofile(str(path)), polib.POFile()
+    said = dict(enumerate(forms))
+    catalog.append(polib.POEntry(msgid=ROWS[0], msgid_plural=ROWS[1], msgstr_plural=said))
+    catalog.save()
+    texts.append(polib.POEntry(msgid=ROWS[0], msgid_plural=ROWS[1]))
+    told = [] if fault is None else [f"{language}, django: “{ROWS[0]}” {fault}"]
+    assert catalog_problems({"django": texts}, tmp_path) == told
+
+
+@pytest.mark.parametrize(
+    ("said", "fault"),
+    [
+        ("Heißt jetzt %(name)s.", None),
+        (
+            "Heißt jetzt %(nom)s.",
+            ["has no %(nom)s, its translation has", "has %(name)s, its translation lacks it"],
+        ),
+        ("Umbenannt.", ["has %(name)s, its translation lacks it"]),
+        (
+            "Heißt jetzt %(name).",
+            ["has %(name)s, its translation lacks it", "has other percent signs than its translation"],
+        ),
+    ],
+)
+def test_text_without_a_number_needs_each_placeholder(
+    said: str, fault: list[str] | None, tmp_path: Path
+) -> None:
+    catalog_write(tmp_path, "de", {"Renamed to %(name)s.": said})
+    told = [f"de, django: “Renamed to %(name)s.” {one}" for one in fault or ()]
+    assert catalog_problems(found("Renamed to %(name)s."), tmp_path) == told
+
+
+def test_percent_sign_of_a_text_that_is_not_formatted_stays_single(tmp_path: Path) -> None:
+    catalog_write(tmp_path, "ja", {"5 % of it": "5％", "6 % of it": "6 %% です"})
+    assert catalog_problems(found("5 % of it"), tmp_path) == []
+    assert catalog_problems(found("6 % of it"), tmp_path) == [
+        "ja, django: “6 % of it” has other percent signs than its translation"
+    ]
+
+
+@pytest.mark.parametrize("language", PLURALS)
+def test_every_text_with_a_placeholder_can_be_said(language: str) -> None:
+    """The names are those of the English: one that a translation has made up, or a lone percent sign, raises."""
+    catalog = polib.pofile(str(LOCALE / language / "LC_MESSAGES" / "django.po"))
+    entries = [entry for entry in catalog if PLACEHOLDER.search(entry.msgid + entry.msgid_plural)]
+    with override(language):
+        for entry in entries:
+            names = dict.fromkeys(PLACEHOLDER.findall(entry.msgid + entry.msgid_plural), "7")
+            for number in (0, 1, 2, 3, 11, 100) if entry.msgid_plural else (0,):
+                said = _said(entry, number)
+                assert "%(" not in said % names
+    assert len(entries) > 1000
+
+
+def _said(entry: polib.POEntry, number: int) -> str:
+    """Return a text as a page in the active language has it."""
+    if entry.msgid_plural and entry.msgctxt:
+        return npgettext(entry.msgctxt, entry.msgid, entry.msgid_plural, number)
+    if entry.msgid_plural:
+        return ngettext(entry.msgid, entry.msgid_plural, number)
+    return pgettext(entry.msgctxt, entry.msgid) if entry.msgctxt else gettext_of(entry.msgid)
 
 
 def test_every_format_that_pages_name_is_one_of_every_language() -> None:

@@ -149,7 +149,7 @@ def _ledgers(tenant: Tenant, actor: Actor, collection: Collection, repair: bool)
         if ledger_agrees(document, ledger) and not lacking:
             continue
         detail = _(
-            "The row says %(chunks)s chunks, %(vectors)s vectors, %(lexical)s lexical rows; found %(found_chunks)s, "
+            "The row says %(chunks)s passages, %(vectors)s vectors, %(lexical)s lexical rows; found %(found_chunks)s, "
             "%(found_vectors)s, %(found_lexical)s."
         ) % {
             "chunks": document.chunk_count,
@@ -250,7 +250,7 @@ def _statistics(
         "statistics",
         collection.name,
         _(
-            "The statistics say %(chunks)s chunks with %(terms)s terms; found %(found_chunks)s with %(found_terms)s, and "
+            "The statistics say %(chunks)s passages with %(terms)s terms; found %(found_chunks)s with %(found_terms)s, and "
             "%(wrong)s terms are counted wrongly."
         )
         % {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, pgettext_lazy
 
 from apps.collections.imports.services import SOURCES, ImportOptions
 from basics.errors import DomainError
@@ -15,11 +15,13 @@ class ImportForm(forms.Form):
     """Where from, and how."""
 
     source = forms.ChoiceField(
-        label=gettext_lazy("Source"), choices=[(s.value, s.label) for s in SOURCES], initial="archive"
+        label=pgettext_lazy("source of documents", "Source"),
+        choices=[(s.value, s.label) for s in SOURCES],
+        initial="archive",
     )
     file = forms.FileField(
         required=False,
-        label=gettext_lazy("Archive"),
+        label=pgettext_lazy("source of documents", "Archive"),
         help_text=gettext_lazy(
             "ZIP or TAR (.tar.gz, .tar.bz2, .tar.xz) with documents, with a git repository, or with a Chroma folder."
         ),

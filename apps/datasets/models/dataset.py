@@ -6,7 +6,7 @@ from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models.functions import Now
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, pgettext_lazy
 
 from runs.models import Run
 from tenancy.fields import SET_NULL, TenantForeignKey
@@ -35,7 +35,7 @@ class Difficulty(models.TextChoices):
 class ExpectedBehaviour(models.TextChoices):
     """What a good assistant does with the question."""
 
-    ANSWER = "answer", gettext_lazy("Answers")
+    ANSWER = "answer", pgettext_lazy("verb", "Answers")
     ABSTAIN = "abstain", gettext_lazy("Says the documents don't answer this")
     REFUSE = "refuse", gettext_lazy("Refuses")
     CITE_ALL = "cite_all", gettext_lazy("Names all conflicting sources")

@@ -6,7 +6,7 @@ from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models.functions import Now
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, pgettext_lazy
 
 from apps.datasets.models.dataset import Dataset, DatasetRow, Difficulty, QuestionType
 from tenancy.fields import SET_NULL, TenantForeignKey
@@ -89,12 +89,12 @@ class ItemState(models.TextChoices):
 
     SPARE = "spare", gettext_lazy("Spare")
     QUESTION = "question", gettext_lazy("Question")
-    FILTER = "filter", gettext_lazy("Filter")
+    FILTER = "filter", pgettext_lazy("noun", "Filter")
     ANSWER = "answer", gettext_lazy("Answer")
     FOLLOW_UP = "follow_up", gettext_lazy("Follow-up")
     SYNTHESIS = "synthesis", gettext_lazy("Synthesis")
     JUDGE = "judge", gettext_lazy("Judge")
-    REPAIR = "repair", gettext_lazy("Repair")
+    REPAIR = "repair", pgettext_lazy("noun", "Repair")
     ASSEMBLE = "assemble", gettext_lazy("Assembly")
     KEPT = "kept", gettext_lazy("Kept")
     DROPPED = "dropped", gettext_lazy("Dropped")

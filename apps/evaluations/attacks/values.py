@@ -109,7 +109,7 @@ DISGUISE_LABELS: Mapping[str, str] = {
     Disguise.ZERO_WIDTH: gettext_noop("Invisible characters"),
 }
 PLACE_LABELS: Mapping[str, str] = {
-    Place.START: gettext_noop("Start"),
+    Place.START: gettext_noop("Beginning"),
     Place.MIDDLE: gettext_noop("Middle"),
     Place.END: gettext_noop("End"),
 }

@@ -8,7 +8,7 @@ from typing import Any
 from django import forms
 from django.utils.text import capfirst, format_lazy
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import gettext_lazy, ngettext, pgettext_lazy
 
 from apps.collections.models import Collection
 from apps.collections.search import LEGS
@@ -64,7 +64,7 @@ class ExperimentForm(forms.Form):
         choices=[
             ("assistant", gettext_lazy("Assistant or chat")),
             ("model", gettext_lazy("Model alone")),
-            ("retriever", gettext_lazy("Search")),
+            ("retriever", pgettext_lazy("noun", "Search")),
         ],
         help_text=gettext_lazy(
             "Multi-turn rows include earlier messages; search gets a rewritten stand-alone question."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.conf import settings
 from django.db import models
 from django.db.models.functions import Now
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, pgettext_lazy
 
 from apps.evaluations.models.experiment import Experiment, Trial
 from apps.evaluations.models.rubric import RubricVersion
@@ -63,7 +63,7 @@ class AnnotationItem(TenantModel):
 
 
 class AssignmentState(models.TextChoices):
-    OPEN = "open", gettext_lazy("Open")
+    OPEN = "open", pgettext_lazy("state", "Open")
     DONE = "done", gettext_lazy("Done")
     SKIPPED = "skipped", gettext_lazy("Skipped")
 

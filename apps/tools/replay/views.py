@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from django.http import HttpResponse
 from django.shortcuts import render
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, pgettext_lazy
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
@@ -22,9 +22,9 @@ SHOWN = 4000
 _WORDS = re.compile(r"\S+|\s+")
 _NAMES = {
     "says": gettext_lazy("Says"),
-    "calls": gettext_lazy("Calls"),
+    "calls": pgettext_lazy("verb", "Calls"),
     "result": gettext_lazy("Result"),
-    "ends": gettext_lazy("Ends"),
+    "ends": pgettext_lazy("verb", "Ends"),
     "tool": gettext_lazy("Tool"),
     "arguments": gettext_lazy("Arguments"),
     "policy": gettext_lazy("Policy"),

@@ -92,7 +92,7 @@ def invite_create(
             data={"role": role},
         )
     link = link_for(token)
-    inviter = actor.name or _("Somebody")
+    inviter = actor.name or _("Someone")
     # A mail server that is down must not undo the invitation: the inviter holds the link.
     transaction.on_commit(lambda: _mail(invite, inviter, link), robust=True)
     return invite, link
