@@ -45,22 +45,18 @@ def measured() -> tuple[int, str]:
     from apps.datasets.generation.services import generation_start
     from apps.datasets.rows.dataset_services import dataset_create
     from config.demo import EMAIL
-    from tenancy.models import Tenant, User
+    from tenancy.models import Membership, Tenant
     from tenancy.scope import tenant_scope
-    from tenancy.selectors import membership_find
     from tests.cast import Cast
     from tests.evaluations.support import make_compared
 
     tenant = Tenant.objects.get(slug="trade-desk")
-    owner = membership_find(user=User.objects.get(email=EMAIL), slug=tenant.slug)
-    assert owner is not None
-    cast = Cast(tenant, owner, owner, owner, owner, tenant, owner)
     with tenant_scope(tenant.pk):
+        owner = Membership.objects.select_related("tenant", "user").get(user__email=EMAIL)
+        cast = Cast(tenant, owner, owner, owner, owner, tenant, owner)
         who: Any = {"tenant": tenant, "actor": cast.actor("owner")}
         dataset = dataset_create(**who, name="Tariff questions")
-        collection = Collection.objects.order_by("pk").first()
-        assert collection is not None
-        options = {"collections": [collection.pk], "rows": 12}
+        options = {"collections": [Collection.objects.earliest("pk").pk], "rows": 12}
         job = generation_start(**who, dataset=dataset, model="extractive", options=options)
         for _ in range(120):
             job.refresh_from_db()

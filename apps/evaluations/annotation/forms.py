@@ -30,7 +30,9 @@ class QueueForm(forms.Form):
     rubric = forms.TypedChoiceField(
         coerce=int,
         label=gettext_lazy("Rubric"),
-        help_text=gettext_lazy("Written criteria, each with five described levels."),
+        help_text=gettext_lazy(
+            "Written criteria, each with five described levels. Judges and people grade by the same."
+        ),
     )
     reviews = forms.IntegerField(
         label=gettext_lazy("People per answer"),

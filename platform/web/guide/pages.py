@@ -24,7 +24,9 @@ INDEX = "README"
 _FOLDER = Path(settings.ROOT) / "docs" / "guide"
 _PICTURES = Path(settings.ROOT) / "docs" / "screenshots"
 _CLEANER = nh3.Cleaner(
-    tags=set("a blockquote br code em h1 h2 h3 hr img li ol p pre strong table tbody td th thead tr ul".split()),
+    tags=set(
+        "a blockquote br code em h1 h2 h3 hr img li ol p pre strong table tbody td th thead tr ul".split()
+    ),
     attributes={
         "a": {"href"},
         "img": {"src", "alt", "width", "height", "loading"},
@@ -99,7 +101,9 @@ def _readdress(token: Token) -> None:
     if token.type == "link_open":
         stem, dot, _ = str(token.attrGet("href")).partition(".md")
         if dot and stem in guide_names():
-            token.attrSet("href", reverse("web:help") if stem == INDEX else reverse("web:help-page", args=[stem]))
+            token.attrSet(
+                "href", reverse("web:help") if stem == INDEX else reverse("web:help-page", args=[stem])
+            )
     elif token.type == "image":
         name = str(token.attrGet("src")).rpartition("/")[2]
         picture = guide_picture(name)

@@ -62,7 +62,7 @@ TOPICS = (
         "documents",
         _(
             "A collection holds documents that belong together. "
-            "A document can be asked about as soon as its state is Ready."
+            "A document can be asked about as soon as its status is Ready."
         ),
         ("collections:list", "collections:create", "collections:detail"),
     ),
@@ -98,7 +98,7 @@ TOPICS = (
         "documents",
         _(
             "An import adds many files at once: an archive, a folder, a repository or web pages. "
-            "Run it again to fetch only what has changed."
+            "Run it again to fetch what has changed."
         ),
         ("collections:imports", "collections:import"),
     ),
@@ -149,7 +149,7 @@ TOPICS = (
         "tools",
         _(
             "Connect your own tools: an API, an MCP server or a plug-in. "
-            "Nobody can call a new or changed tool before you accept it."
+            "A new or changed tool can't be called before you accept it."
         ),
         (
             "tools:sources",
@@ -163,7 +163,7 @@ TOPICS = (
         "tools",
         _(
             "Rules decide who can call which tools: Deny beats Ask, and Ask beats Allow. "
-            "Whatever no rule covers is denied."
+            "Anything without a rule is denied."
         ),
         (
             "tools:permissions",
@@ -307,7 +307,7 @@ TOPICS = (
         "members",
         _(
             "Invite people with a link, and choose what each can do by their role. "
-            "Whoever you remove loses access at once; what they added stays."
+            "A member you remove loses access at once; what they added stays."
         ),
         ("web:settings-members", "web:settings-invites"),
     ),
@@ -352,10 +352,7 @@ TOPICS = (
     ),
     Topic(
         "account",
-        _(
-            "Your name, language, time zone and ways to sign in. "
-            "They are yours in every workspace."
-        ),
+        _("Your name, language, time zone and ways to sign in. They are the same in every workspace."),
         (
             "web:profile",
             "mfa_list_webauthn",
@@ -372,10 +369,7 @@ TOPICS = (
     ),
     Topic(
         "members",
-        _(
-            "A workspace holds a team's documents, conversations and people. "
-            "No one outside of it can see them."
-        ),
+        _("A workspace holds a team's documents, conversations and people. No one outside can see them."),
         ("web:tenant-create",),
     ),
     Topic(
