@@ -63,6 +63,8 @@ def measured() -> tuple[int, str]:
             if job.state == "completed":
                 break
             time.sleep(1)
+        else:
+            raise TimeoutError(f"the dataset is still {job.state}")
     a, b = make_compared(cast, name="Another search setting")
     return dataset.pk, f"evaluations/compare/?a={a.pk}&b={b.pk}"
 
@@ -105,7 +107,8 @@ def take(url: str, email: str, password: str) -> None:
         expect(page.locator("#documents tr").first).to_be_visible()
         page.screenshot(path=HERE / "collections.png")
         page.get_by_role("link", name="Search test").click()
-        page.locator("#main input[type=search]").first.fill(EARLIER)
+        page.wait_for_url("**/search/")
+        page.locator("form.bench input[type=search]").fill(EARLIER)
         page.keyboard.press("Enter")
         page.wait_for_url("**/search/?*")
         page.screenshot(path=HERE / "search.png")
@@ -116,7 +119,7 @@ def take(url: str, email: str, password: str) -> None:
         expect(page.get_by_role("link", name="Generate rows").first).to_be_visible()
         page.screenshot(path=HERE / "dataset.png")
         portal.open(compared)
-        page.screenshot(path=HERE / "compare.png")
+        page.screenshot(path=HERE / "compare.png", clip={"x": 0, "y": 0, "width": 1440, "height": 716})
         browser.close()
 
 
