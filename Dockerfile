@@ -19,7 +19,7 @@ COPY apps ./apps
 COPY templates ./templates
 COPY static ./static
 COPY docs/guide ./docs/guide
-COPY docs/screenshots/*.png ./docs/screenshots/
+COPY docs/screenshots ./docs/screenshots
 ENV PATH=/opt/venv/bin:$PATH \
     PYTHONPATH=/app:/app/platform \
     PYTHONUNBUFFERED=1 \
