@@ -18,6 +18,8 @@ COPY --from=build /app/platform ./platform
 COPY apps ./apps
 COPY templates ./templates
 COPY static ./static
+COPY docs/guide ./docs/guide
+COPY docs/screenshots ./docs/screenshots
 ENV PATH=/opt/venv/bin:$PATH \
     PYTHONPATH=/app:/app/platform \
     PYTHONUNBUFFERED=1 \

@@ -1,4 +1,4 @@
-"""Take the pictures of the README: the demo's own documents, the built-in extractive model, a real Chromium.
+"""Take the pictures of the README and of the guide: the demo's own documents, the built-in extractive model, a real Chromium.
 
 Run: python docs/screenshots/take.py. Makes a database of its own, as the benchmarks do.
 """
@@ -8,7 +8,9 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import time
 from pathlib import Path
+from typing import Any
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[1] / "benchmarks"))
@@ -20,7 +22,7 @@ QUESTION = "Which steel and aluminum derivative products did the notice add, and
 
 
 def main() -> None:
-    """Write chat.png and collections.png beside this file."""
+    """Write the pictures beside this file."""
     os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"  # Playwright keeps a loop in this thread
     with database(), product("fake-words20") as (stack, _):
         email, password = seed()
@@ -35,6 +37,36 @@ def seed() -> tuple[str, str]:
 
     demo_seed(data_dir=settings.DATA_DIR, say=print)
     return EMAIL, demo_password(settings.DATA_DIR)
+
+
+def measured() -> tuple[int, str]:
+    """Have rules make a dataset of the demo's documents, wait for it, and make two arms; return both addresses."""
+    from apps.collections.models import Collection
+    from apps.datasets.generation.services import generation_start
+    from apps.datasets.rows.dataset_services import dataset_create
+    from config.demo import EMAIL
+    from tenancy.models import Membership, Tenant
+    from tenancy.scope import tenant_scope
+    from tests.cast import Cast
+    from tests.evaluations.support import make_compared
+
+    tenant = Tenant.objects.get(slug="trade-desk")
+    with tenant_scope(tenant.pk):
+        owner = Membership.objects.select_related("tenant", "user").get(user__email=EMAIL)
+        cast = Cast(tenant, owner, owner, owner, owner, tenant, owner)
+        who: Any = {"tenant": tenant, "actor": cast.actor("owner")}
+        dataset = dataset_create(**who, name="Tariff questions")
+        options = {"collections": [Collection.objects.earliest("pk").pk], "rows": 12}
+        job = generation_start(**who, dataset=dataset, model="extractive", options=options)
+        for _ in range(120):
+            job.refresh_from_db()
+            if job.state == "completed":
+                break
+            time.sleep(1)
+        else:
+            raise TimeoutError(f"the dataset is still {job.state}")
+    a, b = make_compared(cast, name="Another search setting")
+    return dataset.pk, f"evaluations/compare/?a={a.pk}&b={b.pk}"
 
 
 def take(url: str, email: str, password: str) -> None:
@@ -74,6 +106,20 @@ def take(url: str, email: str, password: str) -> None:
         page.locator(".ccard").first.click()
         expect(page.locator("#documents tr").first).to_be_visible()
         page.screenshot(path=HERE / "collections.png")
+        page.get_by_role("link", name="Search test").click()
+        page.wait_for_url("**/search/")
+        page.locator("form.bench input[type=search]").fill(EARLIER)
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/search/?*")
+        page.screenshot(path=HERE / "search.png")
+        portal.open("tools/permissions/")
+        page.screenshot(path=HERE / "permissions.png")
+        dataset, compared = measured()
+        portal.open(f"datasets/{dataset}/")
+        expect(page.get_by_role("link", name="Generate rows").first).to_be_visible()
+        page.screenshot(path=HERE / "dataset.png")
+        portal.open(compared)
+        page.screenshot(path=HERE / "compare.png", clip={"x": 0, "y": 0, "width": 1440, "height": 716})
         browser.close()
 
 

@@ -11,6 +11,7 @@ from runs.approvals import approval_count
 from tenancy.entrances import memberships_shown
 from tenancy.languages import languages_offered
 from web.accounts import AccountAdapter
+from web.guide.topics import topic_of
 
 _NAV = {
     "conversations": "chat",
@@ -41,6 +42,7 @@ def shell(request: HttpRequest) -> dict[str, Any]:
         "approvals_waiting": SimpleLazyObject(lambda: approval_count(actor=actor) if actor else 0),
         "nav": "settings" if name.startswith("settings-") else _NAV.get(namespace, ""),
         "is_signup_open": SimpleLazyObject(lambda: AccountAdapter().is_open_for_signup(request)),
+        "page_help": topic_of(match.view_name) if match else None,
         "languages": languages_offered(),
         "request_id": getattr(request, "request_id", ""),
     }

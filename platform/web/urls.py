@@ -5,13 +5,16 @@ from __future__ import annotations
 from django.urls import include, path
 
 from web.oauth import views as oauth
-from web.views import erasure, health, home, language, members
+from web.views import erasure, guide, health, home, language, members
 
 app_name = "web"
 urlpatterns = [
     path("", home.home, name="home"),
     path("profile/", home.profile, name="profile"),
     path("profile/erasure/", erasure.account_erasure, name="account-erasure"),
+    path("help/", guide.guide, name="help"),
+    path("help/<slug:name>/", guide.guide, name="help-page"),
+    path("help/pictures/<str:name>", guide.picture, name="help-picture"),
     path("language/", language.language, name="language"),
     path("workspaces/new/", home.create_tenant, name="tenant-create"),
     path("invite/<str:token>/", members.accept_invite, name="invite-accept"),

@@ -74,7 +74,7 @@ def test_answers_are_graded_with_the_keyboard(portal: Portal, cast: Cast) -> Non
     portal.open(f"evaluations/annotation/{queue.pk}/")
     picture(portal, "queue")
     page.get_by_role("link", name="Agreement").click()
-    expect(page.get_by_text("Can block a release").first).to_be_visible()
+    expect(page.get_by_text("Can block a release", exact=True).first).to_be_visible()
     expect(page.get_by_text("Advisory").first).to_be_visible()
     picture(portal, "trust")
     portal.open(f"evaluations/compare/?a={a.pk}&b={b.pk}")

@@ -81,7 +81,7 @@ def test_promoting_sets_the_baseline(cast):
     with tenant_scope(cast.tenant.pk):
         assert Baseline.objects.get().arm_id == b.pk
     page = client.get(at(cast, f"{b.experiment_id}/")).content.decode()
-    assert "Baseline</span>" in page
+    assert 'popovertarget="term-baseline"' in page
     assert client_of(cast, "viewer").post(at(cast, "promote/"), {"arm": b.pk}).status_code == 403
 
 

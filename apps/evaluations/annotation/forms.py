@@ -27,7 +27,13 @@ class QueueForm(forms.Form):
     source = forms.ChoiceField(
         label=gettext_lazy("Answers"), help_text=gettext_lazy("From an experiment, or from a dataset's rows.")
     )
-    rubric = forms.TypedChoiceField(coerce=int, label=gettext_lazy("Rubric"))
+    rubric = forms.TypedChoiceField(
+        coerce=int,
+        label=gettext_lazy("Rubric"),
+        help_text=gettext_lazy(
+            "Written criteria, each with five described levels. Judges and people grade by the same."
+        ),
+    )
     reviews = forms.IntegerField(
         label=gettext_lazy("People per answer"),
         min_value=1,

@@ -61,6 +61,9 @@ KEYED: dict[str, dict[str, Any]] = {"mcp": {"data": {"jsonrpc": "2.0", "id": 1, 
 PERSONAL: dict[str, dict[str, Any]] = {
     "web:home": {"ok": (302,)},
     "web:profile": {},
+    "web:help": {},
+    "web:help-page": {"args": ["ask"]},
+    "web:help-picture": {"args": ["chat.png"]},
     "operate:overview": {"ok": (404,)},  # superusers alone (tests/config/test_operate.py)
     "operate:retry": {"ok": (404,)},
     "web:account-erasure": {},

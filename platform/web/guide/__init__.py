@@ -1,0 +1,1 @@
+"""The guide for users: its pages, and which of them a page of the portal leads to."""

@@ -1,0 +1,113 @@
+"""The pages of the guide, docs/guide, rendered for /help/.
+
+They are our own text, but it is rendered and cleaned as an answer's is: raw HTML is off, and only the tags and attributes below
+leave this module. Unlike an answer's, the links lead to other pages here, and the pictures are ours.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import nh3
+from django.conf import settings
+from django.urls import reverse
+from django.utils.safestring import SafeString, mark_safe
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+INDEX = "README"
+_FOLDER = Path(settings.ROOT) / "docs" / "guide"
+_PICTURES = Path(settings.ROOT) / "docs" / "screenshots"
+_CLEANER = nh3.Cleaner(
+    tags=set(
+        "a blockquote br code em h1 h2 h3 hr img li ol p pre strong table tbody td th thead tr ul".split()
+    ),
+    attributes={
+        "a": {"href"},
+        "img": {"src", "alt", "width", "height", "loading"},
+        "ol": {"start"},
+    },
+    url_schemes={"https", "mailto"},
+)
+
+
+@dataclass(frozen=True, slots=True)
+class GuidePage:
+    """A page of the guide.
+
+    Attributes:
+        title: its heading.
+        html: the whole of it, the heading as well, clean.
+    """
+
+    title: str
+    html: SafeString
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A picture of the guide: its PNG, its size in pixels, and the hash that its address ends with."""
+
+    body: bytes
+    width: int
+    height: int
+    digest: str
+
+
+@cache
+def guide_names() -> Mapping[str, Path]:
+    """Return the file of each page by its name: whatever else an address names has no page."""
+    return {path.stem: path for path in sorted(_FOLDER.glob("*.md"))}
+
+
+@cache
+def picture_names() -> Mapping[str, Path]:
+    """Return the file of each picture by its name."""
+    return {path.name: path for path in sorted(_PICTURES.glob("*.png"))}
+
+
+@cache
+def guide_page(name: str) -> GuidePage:
+    """Return a page of the guide, rendered once a process; KeyError for a name that isn't in ``guide_names``.
+
+    Args:
+        name: the stem of its file; ``INDEX`` is the list of pages.
+    """
+    markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
+    tokens = markdown.parse(guide_names()[name].read_text(encoding="utf-8"))
+    for token in tokens:
+        for child in token.children or []:
+            _readdress(child)
+    title = next(token.content for token in tokens if token.type == "inline")
+    html = _CLEANER.clean(markdown.renderer.render(tokens, markdown.options, {}))
+    return GuidePage(title, mark_safe(html))  # noqa: S308 - cleaned
+
+
+@cache
+def guide_picture(name: str) -> Picture:
+    """Return a picture; KeyError for a name that isn't in ``picture_names``."""
+    body = picture_names()[name].read_bytes()
+    width, height = struct.unpack(">II", body[16:24])  # where every PNG has its size
+    return Picture(body, width, height, hashlib.sha256(body).hexdigest()[:12])
+
+
+def _readdress(token: Token) -> None:
+    """Let a link to a file of the guide lead to its page, and a picture come from here with its size."""
+    if token.type == "link_open":
+        stem, dot, _ = str(token.attrGet("href")).partition(".md")
+        if dot and stem in guide_names():
+            token.attrSet(
+                "href", reverse("web:help") if stem == INDEX else reverse("web:help-page", args=[stem])
+            )
+    elif token.type == "image":
+        name = str(token.attrGet("src")).rpartition("/")[2]
+        picture = guide_picture(name)
+        token.attrSet("src", f"{reverse('web:help-picture', args=[name])}?v={picture.digest}")
+        token.attrSet("width", str(picture.width))
+        token.attrSet("height", str(picture.height))
+        token.attrSet("loading", "lazy")

@@ -1,0 +1,220 @@
+"""The guide for users: its pages and their names of buttons, /help/, and the "?" of every page of the portal."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+
+import polib
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils.translation import override
+
+from config.catalogs import LOCALE
+from tests.catalogs import catalog_write, languages_in
+from tests.factories import make_user
+from tests.permissions.rows import PERSONAL, PORTAL
+from tests.permissions.test_matrix import call, signed_in
+from tests.permissions.urls import all_urls
+from tests.permissions.world import Side
+from web.guide.pages import INDEX, guide_names, guide_page, picture_names
+from web.guide.topics import TOPICS, topic_of
+
+ROOT = Path(__file__).resolve().parents[2]
+GUIDE = ROOT / "docs" / "guide"
+PAGES = sorted(GUIDE.glob("*.md"))
+BOLD = re.compile(r"\*\*(.+?)\*\*", re.DOTALL)
+LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)]+)\)")
+WITHOUT_HELP = {
+    "web:help": "the guide itself",
+    "web:help-page": "the guide itself",
+    "collections:document-erase": "a question, with all that it means on it",
+    "conversations:erase": "a question, with all that it means on it",
+}
+"""Full pages without a "?", and why."""
+ITS_HEAD = b'class="top"'
+ITS_HELP = b'popovertarget="page-help"'
+
+
+@cache
+def texts() -> frozenset[str]:
+    """Every text that the portal shows, without markup and up to its first value."""
+    found: set[str] = set()
+    for entry in polib.pofile(str(LOCALE / "de" / "LC_MESSAGES" / "django.po")):
+        plain = " ".join(re.sub(r"<[^>]+>", "", entry.msgid).split())
+        found |= {plain, plain.partition(" %(")[0]}
+    return frozenset(found)
+
+
+def bold_of(text: str) -> list[str]:
+    return [" ".join(name.split()).rstrip(".") for name in BOLD.findall(text)]
+
+
+# --- the pages ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+def test_what_the_guide_sets_in_bold_is_on_the_pages(path: Path) -> None:
+    assert [name for name in bold_of(path.read_text(encoding="utf-8")) if name not in texts()] == []
+
+
+def test_a_button_that_is_not_there_is_found() -> None:
+    assert "New collection" in texts()
+    assert bold_of("Click **Make\n  a coffee** and **New collection**.") == [
+        "Make a coffee",
+        "New collection",
+    ]
+    assert "Make a coffee" not in texts()
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+def test_every_link_and_picture_of_the_guide_is_there(path: Path) -> None:
+    links = LINK.findall(path.read_text(encoding="utf-8"))
+    assert [target for _, _, target in links if not (GUIDE / target).is_file()] == []
+    for is_picture, said, target in links:
+        assert said.strip()
+        assert Path(target).name in picture_names() if is_picture else Path(target).stem in guide_names()
+
+
+def test_every_page_is_in_the_index_once() -> None:
+    index = (GUIDE / f"{INDEX}.md").read_text(encoding="utf-8")
+    listed = [Path(target).stem for is_picture, _, target in LINK.findall(index) if not is_picture]
+    assert sorted(listed) == sorted(set(guide_names()) - {INDEX})
+
+
+def test_pages_of_the_guide_are_short_and_begin_with_what_they_are_for() -> None:
+    assert 10 <= len(PAGES) <= 20
+    for path in PAGES:
+        text = path.read_text(encoding="utf-8")
+        assert text.startswith("# ")
+        assert len(text.split()) < 700, f"{path.name}: split it"
+        assert text.split("\n\n")[1][0].isalpha()
+
+
+# --- /help/ ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def reader(db: None) -> Client:
+    client = Client()
+    client.force_login(make_user("reader@example.com"))
+    return client
+
+
+def test_every_page_is_served_with_links_and_pictures_that_work(reader: Client) -> None:
+    addresses = {reverse("web:help")}
+    asked: set[str] = set()
+    while new := addresses - asked:
+        asked |= new
+        for address in new:
+            page = reader.get(address)
+            assert page.status_code == 200, address
+            if page["Content-Type"].startswith("text/html"):
+                article = page.content.decode().partition("<article")[2].partition("</article>")[0]
+                addresses |= set(re.findall(r'(?:href|src)="(/help/[^"]*)"', article))
+    assert {reverse("web:help-page", args=[name]) for name in guide_names() if name != INDEX} < asked
+    pictures = [address for address in asked if "/pictures/" in address]
+    assert pictures
+    for address in pictures:
+        picture = reader.get(address)
+        assert picture.content.startswith(b"\x89PNG")
+        assert "immutable" in picture["Cache-Control"]
+        assert "no-cache" in reader.get(address.partition("?")[0])["Cache-Control"]
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "/help/nothing/",
+        "/help/../README.md",
+        "/help/pictures/take.py",
+        "/help/pictures/..%2f..%2fREADME.md",
+        "/help/pictures/../../manage.py",
+        "/help/pictures/%2fetc%2fpasswd",
+    ],
+)
+def test_nothing_else_is_served(reader: Client, address: str) -> None:
+    assert reader.get(address).status_code == 404
+
+
+def test_strangers_sign_in_first(client: Client) -> None:
+    for name, arguments in (("help", []), ("help-page", ["ask"]), ("help-picture", ["chat.png"])):
+        answer = client.get(reverse(f"web:{name}", args=arguments))
+        assert answer.status_code == 302
+        assert answer["Location"].startswith(reverse("account_login"))
+
+
+def test_reader_of_another_language_is_told_that_the_guide_is_english(reader: Client, tmp_path: Path) -> None:
+    said = "The guide is available in English only."
+    page = reader.get(reverse("web:help"))
+    assert said not in page.content.decode()
+    assert '<article class="md guide" lang="en" dir="ltr">' in page.content.decode()
+    catalog_write(tmp_path, "de", {said: "Nur auf Englisch."})
+    with languages_in(tmp_path):
+        page = reader.get(reverse("web:help"), headers={"Accept-Language": "de"})
+    assert "Nur auf Englisch." in page.content.decode()
+
+
+def test_html_of_the_guide_is_clean(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    path = tmp_path / "hostile.md"
+    path.write_text(
+        "# A <b onclick='x()'>title</b>\n\n<script>alert(1)</script>\n\n[a](javascript:x()) [b](../secret.md)"
+    )
+    monkeypatch.setattr("web.guide.pages.guide_names", lambda: {"hostile": path})
+    html = guide_page.__wrapped__("hostile").html
+    assert "<script" not in html
+    assert "<b" not in html
+    assert 'href="javascript' not in html
+
+
+# --- the "?" of pages -----------------------------------------------------------------------------------
+
+
+def test_every_topic_leads_to_a_page_and_says_two_sentences() -> None:
+    seen: list[str] = []
+    for topic in TOPICS:
+        assert topic.page in guide_names()
+        with override("en"):
+            assert len(re.findall(r"[.!?](?=\s|$)", str(topic.text))) == 2, topic.text
+        seen += topic.urls
+    assert len(seen) == len(set(seen)), "a page has one topic"
+    assert set(seen) <= {name for name, _ in all_urls()}
+    assert {topic.page for topic in TOPICS} >= set(guide_names()) - {INDEX, "first-steps", "unsupported"}
+
+
+def test_every_page_of_the_portal_has_help_or_is_in_the_list_of_those_without(db: None) -> None:
+    side = Side()
+    client = signed_in(side, "owner")
+    without: list[str] = []
+    full: set[str] = set()
+    for row in PORTAL:
+        if row.method != "GET" or row.is_stream:
+            continue
+        answer = call(client, row, slug=side.tenant.slug, ids=side, role="owner")
+        if answer.streaming or ITS_HEAD not in answer.content:
+            continue
+        full.add(row.url)
+        assert (ITS_HELP in answer.content) == (topic_of(row.url) is not None), row.url
+        if topic_of(row.url) is None:
+            without.append(row.url)
+    for name, how in PERSONAL.items():
+        page = client.get(reverse(name, args=how.get("args", [])))
+        if not page.streaming and ITS_HEAD in page.content:
+            full.add(name)
+            if topic_of(name) is None:
+                without.append(name)
+    assert set(without) == set(WITHOUT_HELP), "add it to web/guide/topics.py, or say here why not"
+    assert len(full) > 80
+
+
+def test_help_says_what_the_page_is_for_and_weighs_less_than_a_kilobyte(db: None) -> None:
+    side = Side()
+    page = signed_in(side, "owner").get(reverse("collections:list", args=[side.tenant.slug])).content.decode()
+    start = page.index('popovertarget="page-help"')
+    help_ = page[page.rindex("<button", 0, start) : page.index("</div>", start)]
+    assert len(help_.encode()) < 1024
+    assert "A collection holds documents that belong together." in help_
+    assert reverse("web:help-page", args=["documents"]) in help_
+    assert 'id="page-help" class="page-help" popover' in help_
