@@ -15,7 +15,9 @@ def test_every_column_is_declared_once() -> None:
 
 def test_a_new_column_is_noticed_and_treated_as_names(monkeypatch: pytest.MonkeyPatch) -> None:
     known = {label: told for label, told in declared().items() if label != "tenancy.User"}
-    known["tenancy.User"] = Declared(names=frozenset({"email", "first_name"}), codes=frozenset({"password", "language", "time_zone"}))
+    known["tenancy.User"] = Declared(
+        names=frozenset({"email", "first_name"}), codes=frozenset({"password", "language", "time_zone"})
+    )
     monkeypatch.setattr("erasure.rules.declared", lambda: known)
     assert undeclared() == ["tenancy.User.last_name"]
     assert "last_name" in {f.name for f in columns_of(User, "names")}
