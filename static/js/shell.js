@@ -200,7 +200,9 @@ document.addEventListener("htmx:config:request", (e) => {
   if (document.hidden) e.detail.ctx.request.headers["X-Hidden"] = "1";
 });
 document.addEventListener("htmx:sse:close", (e) => {
-  if (e.detail.reason === "message" && !e.target.closest("[data-run]")) document.dispatchEvent(new Event("gw:listed"));
+  if (e.detail.reason === "message" && !e.target.closest("[data-run]")) {
+    document.dispatchEvent(new Event("gw:listed"));
+  }
 });
 
 // --- the reader's time zone, by whose midnights lists are grouped (web/reader_zone.py) ------------
