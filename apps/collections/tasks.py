@@ -26,6 +26,7 @@ from jobs.models import Job, JobStatus
 from jobs.registry import job
 from tenancy.actors import Actor, system_actor
 from tenancy.models import Tenant
+from tenancy.services import finished_note
 from webhooks.models import Event
 from webhooks.services import webhook_emit
 
@@ -98,7 +99,7 @@ def import_ended(ended: Job) -> None:
     is_cancelled = ended.status == JobStatus.CANCELLED
     tenant_id, pk = ended.tenant_id, ended.payload["import_id"]
     transaction.on_commit(lambda: import_scratch_remove(tenant_id=tenant_id, import_id=pk))
-    Import.objects.filter(
+    changed = Import.objects.filter(
         pk=pk, job_id=ended.pk, status__in=[ImportStatus.QUEUED, ImportStatus.RUNNING]
     ).update(
         status=ImportStatus.CANCELLED if is_cancelled else ImportStatus.FAILED,
@@ -106,6 +107,14 @@ def import_ended(ended: Job) -> None:
         error_message=ended.error_message,
         finished_at=timezone.now(),
     )
+    if changed and not is_cancelled:
+        finished_note(
+            tenant_id=tenant_id,
+            user_id=ended.user_id,
+            kind="import",
+            pk=int(pk),
+            state=ImportStatus.FAILED.value,
+        )
 
 
 def import_again(tenant: Tenant, actor: Actor, failed: Job) -> None:

@@ -47,6 +47,7 @@ urlpatterns = [
     path("<int:pk>/versions/", version_views.versions, name="versions"),
     path("<int:pk>/versions/<int:number>/", version_views.version, name="version"),
     path("<int:pk>/versions/<int:older>/<int:newer>/", version_views.diff, name="diff"),
+    path("from-collection/<int:pk>/", generation_views.from_collection, name="from-collection"),
     path("from-feedback/", collect_views.from_feedback, name="from-feedback"),
     path(
         "from-conversation/<int:conversation_pk>/", collect_views.from_conversation, name="from-conversation"

@@ -20,7 +20,7 @@ class TenancyConfig(AppConfig):
         "RateBucket": "names: subject",
         "WriteMark": "names: writer",
         "IdempotentAnswer": "names: caller route key; codes: fingerprint body_encrypted",
-        "Membership": "codes: role",
+        "Membership": "codes: role finished",
         "Invite": "names: email; codes: role token_sha256",
         "ProviderCredential": (
             "names: endpoint label base_url; codes: provider secret_encrypted last_four model_names"
@@ -34,6 +34,7 @@ class TenancyConfig(AppConfig):
         "AuditChain": "codes: hash",
     }
     moves = {  # what an import does with their rows: see exports.moves
+        "Membership": "plain: finished",  # emptied by web.finished
         "AuditChain": "stays: sealed",
         "AuditEvent": "stays: sealed",
         "ApiKey": "stays: secret",

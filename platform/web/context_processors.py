@@ -11,6 +11,7 @@ from runs.approvals import approval_count
 from tenancy.entrances import memberships_shown
 from tenancy.languages import languages_offered
 from web.accounts import AccountAdapter
+from web.finished import finished_lines
 from web.guide.topics import topic_of
 
 _NAV = {
@@ -28,16 +29,21 @@ _NAV = {
 def shell(request: HttpRequest) -> dict[str, Any]:
     """Return tenant, membership, actor, memberships and what else is read only when a template looks, and the current section."""
     user: Any = getattr(request, "user", None)
-    actor = getattr(request, "actor", None)
+    actor, membership = getattr(request, "actor", None), getattr(request, "membership", None)
     match = request.resolver_match
     namespace = match.namespace if match else ""
     name = match.url_name or "" if match else ""
     return {
         "tenant": getattr(request, "tenant", None),
-        "membership": getattr(request, "membership", None),
+        "membership": membership,
         "actor": actor,
         "memberships": SimpleLazyObject(
             lambda: memberships_shown(request) if user and user.is_authenticated else []
+        ),
+        "finished_work": SimpleLazyObject(
+            lambda: (
+                finished_lines(request, membership=membership, actor=actor) if membership and actor else []
+            )
         ),
         "approvals_waiting": SimpleLazyObject(lambda: approval_count(actor=actor) if actor else 0),
         "nav": "settings" if name.startswith("settings-") else _NAV.get(namespace, ""),

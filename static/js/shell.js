@@ -194,6 +194,17 @@ document.addEventListener("htmx:finally:request", (e) => {
   document.dispatchEvent(new Event("gw:listed")); // each list asks for itself
 });
 
+// --- work that has ended: a page that nobody looks at says so when it asks, and the end of a page's own stream counts as
+// looked at (web/finished.py) ----------------------------------------------------------------------
+document.addEventListener("htmx:config:request", (e) => {
+  if (document.hidden) e.detail.ctx.request.headers["X-Hidden"] = "1";
+});
+document.addEventListener("htmx:sse:close", (e) => {
+  if (e.detail.reason === "message" && !e.target.closest("[data-run]")) {
+    document.dispatchEvent(new Event("gw:listed"));
+  }
+});
+
 // --- the reader's time zone, by whose midnights lists are grouped (web/reader_zone.py) ------------
 const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 if (zone && !document.cookie.split("; ").includes(`gw.zone=${zone}`)) {

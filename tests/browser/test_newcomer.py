@@ -26,6 +26,16 @@ class Clicks:
         self.count += 1
         self.page.get_by_role(role, name=name).click()  # type: ignore[arg-type]
 
+    def select(self, label: str, value: str) -> None:
+        """Choose in a list."""
+        self.count += 1
+        self.page.get_by_label(label, exact=True).select_option(value)
+
+    def type(self, label: str, text: str) -> None:
+        """Click into a field and type over what is in it."""
+        self.count += 1
+        self.page.get_by_label(label, exact=True).fill(text)
+
     def choose(self, *names: str) -> None:
         """Click the drop zone and choose files."""
         self.count += 1

@@ -116,10 +116,12 @@ def test_answer_goes_on_when_the_web_server_is_killed_and_started_again(asked: P
     try:
         expect(asked.turns.last.get_by_text("Reconnecting.")).to_be_visible()
         shown = len(words_of(asked))
+        asked.box.fill("And then?")  # the composer does not mind
     finally:
         site.stack.start_web()
     asked.wait_end()
     assert shown >= 15
+    expect(asked.box).to_have_value("And then?")
     assert_calm(asked)
     assert_whole(asked)
 

@@ -41,6 +41,7 @@ from tenancy.actors import Actor, system_actor
 from tenancy.models import ApiKey, Membership
 from tenancy.permissions import ROLE_ACTIONS, expand_scopes
 from tenancy.selectors import user_actor
+from tenancy.services import finished_note
 
 REPORT_EVERY_S = 0.5
 _SKIPPED_CODES = {FailureCode.UNSUPPORTED_TYPE: Reason.UNSUPPORTED, FailureCode.EMPTY_FILE: Reason.EMPTY}
@@ -390,6 +391,13 @@ class _Work:
             locked.entries, locked.problems = self._tally.entries(), self._tally.problems
             key, locked.file = locked.file, ""
             locked.save()
+            finished_note(
+                tenant_id=row.tenant_id,
+                user_id=row.created_by_id,
+                kind="import",
+                pk=row.pk,
+                state=locked.status.value,
+            )
             notify(row.tenant_id, f"collection:{row.collection_id}")
             if key:
                 blobs.drop(row.tenant_id, key)

@@ -18,6 +18,7 @@ from apps.datasets.checks.coverage import coverage_of
 from apps.datasets.checks.looking import BATCH, CHECKS, LISTED, WorkContext, embedding, overlaps
 from apps.datasets.checks.splits import document_key
 from apps.datasets.curation.dividing import splits_run
+from apps.datasets.curation.stopping import import_note
 from apps.datasets.formats import Card, Format, RowError, format_get, validate
 from apps.datasets.models import (
     Acceptance,
@@ -299,6 +300,8 @@ def _end(
             object=row,
             data={"status": status.value},
         )
+        if isinstance(row, DatasetImport):
+            import_note(row)
         if ctx.topic:
             notify(row.tenant_id, ctx.topic)
         ctx.complete()

@@ -27,7 +27,7 @@ from jobs.notify import notify
 from jobs.services import job_cancel
 from tenancy.actors import Actor, system_actor
 from tenancy.models import Tenant
-from tenancy.services import audit_record
+from tenancy.services import audit_record, finished_note
 
 W = TypeVar("W", DatasetExport, DatasetImport, DatasetCheck)
 
@@ -77,6 +77,8 @@ def work_ended(model: type[W], job: Job) -> None:
     if job.status != JobStatus.CANCELLED:
         row.status, row.error_code, row.error_message = WorkStatus.FAILED, job.error_code, job.error_message
         row.save(update_fields=["status", "error_code", "error_message", "finished_at"])
+        if isinstance(row, DatasetImport):
+            import_note(row)
     else:
         row.status = WorkStatus.CANCELLED
         row.save(update_fields=["status", "finished_at"])
@@ -86,6 +88,13 @@ def work_ended(model: type[W], job: Job) -> None:
         return
     elif isinstance(row, DatasetCheck) and not row.options.get("is_trial") and is_kept(row):
         split_undo(tenant=row.tenant, actor=system_actor(row.tenant_id, row.created_by_id), check=row)
+
+
+def import_note(row: DatasetImport) -> None:
+    """Tell who brought a file in that it has been read, or could not be."""
+    finished_note(
+        tenant_id=row.tenant_id, user_id=row.created_by_id, kind="rows", pk=row.pk, state=row.status
+    )
 
 
 def _rows_take_back(row: DatasetImport) -> None:

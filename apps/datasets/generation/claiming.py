@@ -27,6 +27,7 @@ from apps.datasets.models import (
     QuestionType,
 )
 from runs.providers import is_extractive
+from tenancy.services import finished_note
 from toolloop.messages import Turn, message_from_json
 from toolloop.providers.profiles import Profile
 from toolloop.service import tier_charged
@@ -217,6 +218,7 @@ def _mean_cost(job: GenerationJob) -> Decimal:
 
 def _halted(job: GenerationJob, reason: str, **more: Any) -> Claim:
     GenerationJob.objects.filter(pk=job.pk).update(state=GenerationState.PAUSED, reason=reason, **more)
+    _note(job, GenerationState.PAUSED)
     return Claim(GenerationState.PAUSED, reason=reason)
 
 
@@ -239,8 +241,15 @@ def _paused_after_probe(job: GenerationJob) -> Claim:
 
 def job_halt(job_id: int, reason: str) -> None:
     """Pause a job that cannot go on by itself; one that somebody has paused or ended stays as it is."""
-    GenerationJob.objects.filter(pk=job_id, state__in=JOB_ACTIVE).update(
-        state=GenerationState.PAUSED, reason=reason[:300]
+    rows = GenerationJob.objects.filter(pk=job_id, state__in=JOB_ACTIVE)
+    if rows.update(state=GenerationState.PAUSED, reason=reason[:300]):
+        _note(GenerationJob.objects.get(pk=job_id), GenerationState.PAUSED)
+
+
+def _note(job: GenerationJob, state: GenerationState) -> None:
+    """Tell who started a job that it has ended, or waits for them."""
+    finished_note(
+        tenant_id=job.tenant_id, user_id=job.created_by_id, kind="generation", pk=job.pk, state=state.value
     )
 
 
@@ -262,6 +271,7 @@ def job_complete(job_id: int) -> bool:
         job.state, job.reason, job.spent_usd = GenerationState.COMPLETED, "", spent
         job.save(update_fields=["state", "reason", "shortfall", "spent_usd"])
         GenerationJob.objects.filter(pk=job_id).update(finished_at=Now())
+        _note(job, GenerationState.COMPLETED)
     return True
 
 

@@ -12,6 +12,7 @@ from apps.collections.display.forms import RefusableForm
 from apps.datasets.generation.settings import MADE_TYPES, MAX_ROWS, MAX_TURNS, Settings
 from apps.datasets.models import Difficulty
 from batches.delivery import Delivery
+from runs.providers import is_extractive
 from toolloop.service import NAMES
 from web import service_fields
 
@@ -169,6 +170,12 @@ class GenerateForm(RefusableForm):
             "repair_at": min(_DEFAULTS.repair_at, data["keep_at"]),
         }
 
+    def probe_after(self) -> int:
+        """Return after how many candidates to pause for an estimate; rules cost nothing, so there is none to make."""
+        data = self.cleaned_data
+        is_free = is_extractive(data["model"]) and is_extractive(data["judge_model"] or data["model"])
+        return 0 if is_free else data["probe"] or 0
+
     def shares(self) -> list[tuple[str, list[Any]]]:
         """Return the fields of shares in their two groups."""
         return [
@@ -187,3 +194,14 @@ class GenerateForm(RefusableForm):
 def lines_of(text: str) -> list[str]:
     """Return the lines of a text that are not empty."""
     return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+class FirstRowsForm(GenerateForm):
+    """What rows to make, and the name of the dataset that is made for them."""
+
+    name = forms.CharField(
+        label=gettext_lazy("Name of the dataset"),
+        max_length=120,
+        widget=forms.TextInput(attrs={"autocomplete": "off"}),
+    )
+    field_order = ("name",)

@@ -6,12 +6,13 @@ from collections.abc import Iterable
 from typing import Any
 
 from django.contrib import messages
+from django.db import transaction
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from apps.collections.display.selectors import collection_list
-from apps.datasets.generation.forms import GenerateForm
+from apps.collections.display.selectors import collection_get, collection_list
+from apps.datasets.generation.forms import FirstRowsForm, GenerateForm
 from apps.datasets.generation.job_page import job_context, job_shown
 from apps.datasets.generation.services import (
     generation_pause,
@@ -19,7 +20,8 @@ from apps.datasets.generation.services import (
     generation_start,
     generation_stop,
 )
-from apps.datasets.rows import selectors
+from apps.datasets.models import Dataset, GenerationJob
+from apps.datasets.rows import dataset_services, selectors
 from basics.errors import Conflict, DomainError, Invalid
 from runs.providers import models_available
 from web.requests import TenantRequest, allowed
@@ -32,26 +34,66 @@ _MOVES = {"pause": generation_pause, "stop": generation_stop, "resume": generati
 def generate(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
     """Start a generation job."""
     dataset = selectors.dataset_get(actor=request.actor, pk=pk)
-    models = [(info.id, info.label) for info in models_available(request.tenant)]
-    counted: Iterable[Any] = collection_list(actor=request.actor)  # with a column that no model has
-    collections = [(c.pk, f"{c.name} ({c.chunk_count})") for c in counted]
-    form = GenerateForm(request.POST or None, collections=collections, models=models)
+    form = GenerateForm(request.POST or None, **_choices(request))
     if request.method == "POST" and form.is_valid():
         try:
-            job = generation_start(
-                tenant=request.tenant,
-                actor=request.actor,
-                dataset=dataset,
-                model=form.cleaned_data["model"],
-                options=form.options(),
-                budget_usd=form.cleaned_data["budget_usd"],
-                probe=form.cleaned_data["probe"] or 0,
-            )
+            job = _start(request, dataset, form)
         except (Invalid, Conflict) as error:
             form.refuse(error)
         else:
             return redirect("datasets:job", tenant_slug, pk, job.pk)
-    context = {"dataset": dataset, "form": form, "has_collections": bool(collections)}
+    return _form_page(request, form, dataset=dataset)
+
+
+@require_http_methods(["GET", "POST"])
+@allowed("dataset.write")
+def from_collection(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
+    """Start a generation job about a collection, in a dataset that is made for it."""
+    collection = collection_get(actor=request.actor, pk=pk)
+    free = dataset_services.dataset_name_free(actor=request.actor, wanted=collection.name)
+    form = FirstRowsForm(
+        request.POST or None,
+        initial={"name": free, "collections": [collection.pk]},
+        **_choices(request),
+    )
+    if request.method == "POST" and form.is_valid():
+        try:
+            with transaction.atomic():  # no empty dataset stays of what is refused
+                dataset = dataset_services.dataset_create(
+                    tenant=request.tenant, actor=request.actor, name=form.cleaned_data["name"]
+                )
+                job = _start(request, dataset, form)
+        except (Invalid, Conflict) as error:
+            form.refuse(error)
+        else:
+            return redirect("datasets:job", tenant_slug, dataset.pk, job.pk)
+    return _form_page(request, form, collection=collection)
+
+
+def _choices(request: TenantRequest) -> dict[str, list[Any]]:
+    """Return what can be asked about, and by which models."""
+    counted: Iterable[Any] = collection_list(actor=request.actor)  # with a column that no model has
+    return {
+        "models": [(info.id, info.label) for info in models_available(request.tenant)],
+        "collections": [(c.pk, f"{c.name} ({c.chunk_count})") for c in counted],
+    }
+
+
+def _start(request: TenantRequest, dataset: Dataset, form: GenerateForm) -> GenerationJob:
+    return generation_start(
+        tenant=request.tenant,
+        actor=request.actor,
+        dataset=dataset,
+        model=form.cleaned_data["model"],
+        options=form.options(),
+        budget_usd=form.cleaned_data["budget_usd"],
+        probe=form.probe_after(),
+    )
+
+
+def _form_page(request: TenantRequest, form: GenerateForm, **about: Any) -> HttpResponse:
+    chosen: Any = form.fields["collections"]
+    context = {**about, "form": form, "has_collections": bool(chosen.choices)}
     status = 422 if request.method == "POST" else 200
     return render(request, "datasets/generate.html", context, status=status)
 

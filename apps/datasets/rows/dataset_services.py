@@ -26,6 +26,14 @@ def slug_of(name: str) -> str:
     return (slugify(name) or "dataset")[:MAX_SLUG].strip("-")
 
 
+def dataset_name_free(*, actor: Actor, wanted: str) -> str:
+    """Return a name that no dataset has: the wanted one, or that with a number; the wanted one where all are taken."""
+    actor.require("dataset.read")
+    taken = set(Dataset.objects.visible_to(actor).values_list("slug", flat=True))
+    names = [wanted, *(f"{wanted[:50].rstrip()} {n}" for n in range(2, 100))]
+    return next((name for name in names if slug_of(name) not in taken), wanted)
+
+
 def dataset_create(
     *,
     tenant: Tenant,

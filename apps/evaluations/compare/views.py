@@ -82,7 +82,7 @@ def compare(request: TenantRequest, tenant_slug: str) -> HttpResponse:
 @require_POST
 @allowed("evaluation.write")
 def promote(request: TenantRequest, tenant_slug: str) -> HttpResponse:
-    """Make an arm the baseline of its dataset."""
+    """Make an arm the baseline of its dataset, and show the experiment, or with ``to=gate`` what the gate says now."""
     arm = selectors.arm_get(actor=request.actor, pk=posted_id(request, "arm"))
     try:
         baseline_set(tenant=request.tenant, actor=request.actor, arm=arm)
@@ -94,6 +94,8 @@ def promote(request: TenantRequest, tenant_slug: str) -> HttpResponse:
             _("“%(name)s” is the baseline of %(dataset)s.")
             % {"name": arm.name, "dataset": arm.experiment.dataset},
         )
+        if request.POST.get("to") == "gate":
+            return redirect("evaluations:gate", tenant_slug, arm.pk)
     return redirect("evaluations:detail", tenant_slug, arm.experiment_id)
 
 

@@ -12,7 +12,9 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
+from apps.conversations.transcript.selectors import model_default, model_list
 from apps.datasets.models import DatasetVersion
+from apps.datasets.rows.page_values import number
 from apps.datasets.rows.selectors import dataset_list
 from apps.evaluations.arms.targets import target_read, target_told
 from apps.evaluations.arms.tool_sets import TOOL_SETS
@@ -37,6 +39,8 @@ from web.forms import add_refusal
 from web.requests import TenantRequest, allowed, may_lag
 
 PAGE = 30
+_MOST_NAME = 100
+"""Of a dataset's name in that of an experiment, which also says the version."""
 _FAILED_SHOWN = 20
 _ACTS = {
     "pause": services.experiment_pause,
@@ -67,10 +71,9 @@ def experiments(request: TenantRequest, tenant_slug: str) -> HttpResponse:
 @allowed("evaluation.write")
 def experiment_new(request: TenantRequest, tenant_slug: str) -> HttpResponse:
     """Start an experiment."""
-    suite = request.GET.get("suite", "")
     form = ExperimentForm(
         request.POST or None,
-        initial={"version": suite, "scorers": ["attack"], "tools": list(TOOL_SETS)} if suite else None,
+        initial=_first_values(request),
         tenant=request.tenant,
         actor=request.actor,
     )
@@ -99,6 +102,23 @@ def experiment_new(request: TenantRequest, tenant_slug: str) -> HttpResponse:
             return redirect("evaluations:detail", tenant_slug, row.pk)
     status = 422 if request.method == "POST" else 200
     return render(request, "evaluations/new.html", {"form": form}, status=status)
+
+
+def _first_values(request: TenantRequest) -> dict[str, Any] | None:
+    """Return what the form begins with: ``?suite=`` are the rows of an attack suite, ``?version=`` any rows."""
+    if suite := request.GET.get("suite", ""):
+        return {"version": suite, "scorers": ["attack"], "tools": list(TOOL_SETS)}
+    text = request.GET.get("version", "")
+    versions = DatasetVersion.objects.visible_to(request.actor).select_related("dataset")
+    version = versions.filter(pk=number(text)).first() if text else None
+    if version is None:
+        return None
+    return {
+        "version": version.pk,
+        "name": _("%(dataset)s, version %(number)s")
+        % {"dataset": str(version.dataset)[:_MOST_NAME], "number": version.number},
+        "models": [model_default(model_list(request.tenant), request.actor)],
+    }
 
 
 @require_GET

@@ -21,6 +21,7 @@ from batches.services import batches_end
 from jobs.services import job_enqueue, job_hasten
 from tenancy.actors import Actor, system_actor
 from tenancy.models import Tenant
+from tenancy.services import finished_note
 from toolloop.storable import text_storable
 
 CARRY_JOB = "evaluations.carry"
@@ -107,6 +108,17 @@ def trials_back(experiment: Experiment) -> None:
     away.filter(~Exists(waiting)).update(state=TrialState.PENDING, waits_for=[])
 
 
+def experiment_note(experiment: Experiment) -> None:
+    """Tell who started an experiment that it has ended, or waits for them."""
+    finished_note(
+        tenant_id=experiment.tenant_id,
+        user_id=experiment.created_by_id,
+        kind="experiment",
+        pk=experiment.pk,
+        state=experiment.state,
+    )
+
+
 def experiment_halt(experiment: Experiment, reason: str) -> None:
     """Pause a running experiment, in the current transaction; its lock is held.
 
@@ -116,6 +128,7 @@ def experiment_halt(experiment: Experiment, reason: str) -> None:
         return
     experiment.state, experiment.reason = ExperimentState.PAUSED, text_storable(reason)[:300]
     experiment.save(update_fields=["state", "reason"])
+    experiment_note(experiment)
     if experiment.is_batched:
         trials_recall(experiment, TrialState.PENDING)
 

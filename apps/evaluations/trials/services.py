@@ -28,7 +28,7 @@ from apps.evaluations.results.outcomes import outcome_json
 from apps.evaluations.results.selectors import arm_scores_counted
 from apps.evaluations.results.series import pack
 from apps.evaluations.scorers.base import Scorer, ScoreValue, TargetResult
-from apps.evaluations.trials.batches import batches_finish, carrier_wake, experiment_halt
+from apps.evaluations.trials.batches import batches_finish, carrier_wake, experiment_halt, experiment_note
 from apps.evaluations.trials.stopping import arms_stop
 from jobs.services import job_enqueue
 from runs.models import Run, RunStatus
@@ -98,6 +98,7 @@ def _complete(experiment: Experiment) -> None:
     experiment.state = ExperimentState.COMPLETED
     experiment.finished_at = timezone.now()
     experiment.save(update_fields=["state", "finished_at"])
+    experiment_note(experiment)
     _scores_keep(experiment)
     if experiment.is_batched:
         batches_finish(experiment, ends=True)

@@ -21,6 +21,12 @@ class Membership(TenantModel):
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="memberships")
     role = models.CharField(max_length=10, choices=Role.choices, default=Role.MEMBER)
     created_at = models.DateTimeField(auto_now_add=True)
+    finished = models.JSONField(
+        default=list,
+        db_default=[],
+        editable=False,
+        help_text="Work the person started that has ended and not been looked at: kind, id and state, newest last.",
+    )
 
     class Meta:
         constraints = [

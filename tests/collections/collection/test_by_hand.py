@@ -20,6 +20,7 @@ from apps.collections.models import (
     Import,
     SpaceSwap,
 )
+from tenancy.models import Membership
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
 from tests.collections.collection.test_api import ALL, Api
@@ -109,7 +110,10 @@ def test_archive_is_imported_cancelled_and_retried(cast: Cast, collection: Colle
     ident = done(sent, 202)["id"]
     assert done(api("post", f"imports/{ident}/cancel"), 202)["status"] == "cancelled"
     assert done(api("post", f"imports/{ident}/retry"), 202)["status"] == "queued"
-    assert run(Import.objects.get(pk=ident)).status == "completed"
+    row = run(Import.objects.get(pk=ident))
+    assert row.status == "completed"
+    starter = Membership.objects.get(tenant=cast.tenant, user_id=row.created_by_id)
+    assert starter.finished == [["import", ident, "completed"]]
     assert Document.objects.get(collection=collection).path == "trade/lamps.md"
 
 
