@@ -208,6 +208,7 @@ TOPICS = (
         (
             "datasets:list",
             "datasets:detail",
+            "datasets:from-collection",
             "datasets:generate",
             "datasets:job",
             "datasets:sources",
