@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
-
 from playwright.sync_api import Locator, expect
 
 from apps.datasets.models import GenerationJob, GenerationState
 from apps.datasets.rows.dataset_services import dataset_create
 from apps.evaluations.models import Experiment
 from apps.evaluations.trials.batches import experiment_note
+from tenancy.models import Membership
 from tenancy.scope import tenant_scope
 from tenancy.services import finished_note
 from tests.browser.conftest import sign_in
@@ -17,6 +16,7 @@ from tests.browser.portal import Portal
 from tests.browser.test_conversation_state import shot
 from tests.cast import Cast
 from tests.evaluations.support import make_compared
+from tests.servers import wait_for
 
 ASK = "document.dispatchEvent(new Event('gw:listed'))"
 """The side bar asks for itself every minute, at an answer's end and when a window comes to the front; this is the same request."""
@@ -24,6 +24,12 @@ ASK = "document.dispatchEvent(new Event('gw:listed'))"
 
 def lines(portal: Portal) -> Locator:
     return portal.page.locator("#finished-a a")
+
+
+def noted(cast: Cast) -> list[str]:
+    """The kinds of work that are noted for the member and not looked at."""
+    with tenant_scope(cast.tenant.pk):
+        return [kind for kind, *_ in Membership.objects.get(user=cast.user("member")).finished]
 
 
 def end_all(cast: Cast) -> tuple[GenerationJob, Experiment]:
@@ -93,8 +99,8 @@ def test_what_ends_before_the_eyes_of_its_person_is_told_nowhere_else(portal: Po
             pk=job.pk,
             state="completed",
         )
-    with page.expect_response(re.compile(r"/recent/")):
-        page.evaluate(ASK)
+    page.evaluate(ASK)
+    wait_for(lambda: noted(cast) == ["experiment"], "the generation to be forgotten")
     portal.open()
     expect(lines(portal)).to_have_count(1)
     expect(lines(portal)).to_contain_text("Experiment finished")

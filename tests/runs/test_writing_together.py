@@ -115,10 +115,15 @@ def test_a_run_whose_row_is_locked_holds_up_no_other(cast: Cast, lane_threads: E
 
 
 def waiting_for_rows() -> int:
+    """Count who waits for a row of this database.
+
+    By locks alone: a transaction sees pg_stat_activity as it was when it looked first, without who has connected since.
+    """
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT count(*) FROM pg_locks WHERE NOT granted AND locktype = 'transactionid' "
-            "AND pid IN (SELECT pid FROM pg_stat_activity WHERE datname = current_database())"
+            "AND pid IN (SELECT pid FROM pg_locks WHERE locktype = 'relation' "
+            "AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))"
         )
         return int(cursor.fetchone()[0])
 

@@ -112,7 +112,7 @@ def test_archive_is_imported_cancelled_and_retried(cast: Cast, collection: Colle
     assert done(api("post", f"imports/{ident}/retry"), 202)["status"] == "queued"
     row = run(Import.objects.get(pk=ident))
     assert row.status == "completed"
-    starter = Membership.objects.get(tenant=cast.tenant, user_id=row.created_by_id)
+    starter = Membership.objects.get(tenant=cast.tenant, user=row.created_by)
     assert starter.finished == [["import", ident, "completed"]]
     assert Document.objects.get(collection=collection).path == "trade/lamps.md"
 

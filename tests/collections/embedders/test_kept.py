@@ -58,7 +58,9 @@ def test_freed_memory_is_given_back_once_after_each_time_of_use(monkeypatch: pyt
             return super()._left_s()
 
     def noted() -> None:
-        if threading.current_thread() is kept._watch:  # the process may hold other models, left by other tests
+        if (
+            threading.current_thread() is kept._watch
+        ):  # the process may hold other models, left by other tests
             trimmed.release()
 
     monkeypatch.setattr(kept_module, "memory_trim", noted)

@@ -64,7 +64,7 @@ def begin(cast: Cast, library: Library, **options: Any) -> GenerationJob:
 def test_each_stage_is_paid_once_and_billed(cast: Cast, library: Library, model: FakeModel) -> None:
     job = drive(begin(cast, library, concurrency=3))
     assert (job.state, job.kept) == (GenerationState.COMPLETED, 3), job.reason
-    starter = Membership.objects.get(tenant=cast.tenant, user_id=job.created_by_id)
+    starter = Membership.objects.get(tenant=cast.tenant, user=job.created_by)
     assert starter.finished == [["generation", job.pk, "completed"]]
     stages = Counter(PaidCall.objects.filter(job=job).values_list("stage", flat=True))
     assert stages == {"question": 3, "filter": 3, "answer": 6, "synthesis": 3, "judge": 3}
