@@ -30,6 +30,7 @@ def served(
 
     sock = socket.socket()
     sock.bind(("127.0.0.1", 0))
+    sock.listen()  # who comes before the thread serves waits, and is not refused
     web = uvicorn.Server(uvicorn.Config(telling, log_level="critical", lifespan="on"))
     thread = threading.Thread(target=web.run, kwargs={"sockets": [sock]}, daemon=True)
     thread.start()
