@@ -53,12 +53,11 @@ def language_chosen(get_response: Callable[[HttpRequest], Any]) -> Callable[[Htt
     """
 
     def middleware(request: HttpRequest) -> HttpResponseBase:
-        language = request_language(request)
         if _NOT_PAGES.match(request.path_info):
-            with override(language):
+            with override(ENGLISH):
                 answer: HttpResponseBase = get_response(request)
             return answer
-        zone = reader_zone(request)
+        language, zone = request_language(request), reader_zone(request)
         with override(language), timezone.override(zone):
             response: Any = get_response(request)
         kind = response.headers.get("Content-Type", "")

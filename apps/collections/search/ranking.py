@@ -22,22 +22,23 @@ def ranked_rows(statement: Callable[..., Sql], vectors: list[QueryVector]) -> li
 
     Args:
         statement: makes it of the question's vectors.
+        vectors: replaced in place by those that scan, so that the trace tells how it was done.
     """
-    if not any(vector.indexed for vector in vectors):
-        sql = statement(vectors=vectors)
-        return rows_execute(statement_of(sql), sql.parameters, is_indexed=False)
+    is_indexed = any(vector.indexed for vector in vectors)
+    sql = statement(vectors=vectors)
     try:
-        sql = statement(vectors=vectors)
-        return rows_execute(statement_of(sql), sql.parameters, is_indexed=True)
+        return rows_execute(statement_of(sql), sql.parameters, is_indexed=is_indexed)
     except ProgrammingError as error:
-        if not isinstance(error.__cause__, UndefinedTable) or connection.in_atomic_block:
+        is_gone = is_indexed and isinstance(error.__cause__, UndefinedTable)
+        if not is_gone or connection.in_atomic_block:
             raise
-        log.info("search_without_graph")
-        vectors[:] = [v.without_graphs() for v in vectors]
-        return ranked_rows(statement, vectors)
+    log.info("search_without_graph")
+    vectors[:] = [vector.without_graphs() for vector in vectors]
+    return ranked_rows(statement, vectors)
 
 
 def rows_execute(statement: str, parameters: Mapping[str, Any], *, is_indexed: bool) -> list[dict[str, Any]]:
+    """Run a statement and return its rows by the names of their columns, with the settings of graphs if it uses one."""
     with connection.cursor() as cursor, local_settings(cursor, HNSW_SETTINGS if is_indexed else {}):
         cursor.execute(statement, parameters)
         names = [column.name for column in cursor.description or ()]
