@@ -27,13 +27,13 @@ run: install ## Database, web server and worker; prints where to go (ARGS="--por
 	@exec $(PY) manage.py up --with-parent $(ARGS)
 
 test: install-dev ## All tests on the embedded database (TESTS=tests/runs, PYTEST_ARGS="-k name")
-	@$(PY) -m pytest -n $(PROCESSES) --dist loadgroup $(PYTEST_ARGS) $(TESTS)
+	@$(PY) -m pytest -n $(PROCESSES) --dist loadfile $(PYTEST_ARGS) $(TESTS)
 
 test-fast: install-dev ## The rules of the product: no server, browser, clock or network
-	@$(PY) -m pytest -n auto --maxprocesses 4 --dist loadgroup -m rules $(PYTEST_ARGS) $(TESTS)
+	@$(PY) -m pytest -n auto --maxprocesses 4 --dist loadfile -m rules $(PYTEST_ARGS) $(TESTS)
 
 test-nightly: install-dev ## All tests with every operation's requests made up, and all benchmarks against the last results
-	@NIGHTLY=1 $(PY) -m pytest -n $(PROCESSES) --dist loadgroup $(PYTEST_ARGS) $(TESTS)
+	@NIGHTLY=1 $(PY) -m pytest -n $(PROCESSES) --dist loadfile $(PYTEST_ARGS) $(TESTS)
 	@benchmarks/nightly.sh
 
 check: lint types layers django migrations translations schema licences sbom ## Everything below, up to openapi (make -k check: all of it, whatever fails)

@@ -127,8 +127,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.browser)
         if is_of_rules(item):
             item.add_marker(pytest.mark.rules)
-        if item.get_closest_marker("servers") and not item.get_closest_marker("xdist_group"):
-            item.add_marker(pytest.mark.xdist_group(spread.group_of(folder, item.path.stem)))
     yield
     if hasattr(config, "workerinput"):
         spread.order(items)
@@ -136,8 +134,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> spread.Spread | None:
-    """Spread groups and modules; other ways to spread tests stay as xdist has them."""
-    return spread.Spread(config, log) if config.getoption("dist") == "loadgroup" else None
+    """Spread modules in our order; other ways to spread tests stay as xdist has them."""
+    return spread.Spread(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 @pytest.fixture(scope="session")

@@ -1,8 +1,8 @@
 """How the tests of a run are spread over its processes: a module at a time, those that last longest first.
 
 pytest-xdist hands out single tests: the rows that a module makes once are then made in every process, and its books
-grow with each test (20 s of processor time of 14,000). A module whose tests share what only one process may have says
-so with ``xdist_group``, as ever.
+grow with each test (20 s of processor time of 14,000). A module is one process' alone, so what its tests share may
+stand in a fixture of the module; what starts servers shares them with the other modules of its process.
 """
 
 from __future__ import annotations
@@ -11,81 +11,122 @@ from collections import Counter
 
 import pytest
 from xdist.remote import Producer
-from xdist.scheduler import LoadGroupScheduling
+from xdist.scheduler import LoadFileScheduling
 from xdist.workermanage import WorkerController
 
 BROWSER = "browser"
 CONCURRENCY = "concurrency"
 SERVED = (BROWSER, CONCURRENCY)
 """Folders whose tests share one running product."""
-LOOKS = "test_accessibility", "test_admin_accessibility", "test_collections", "test_every_page", "test_stream"
-"""Half of the browser's tests by time: a second process with servers of its own runs them."""
 LONGEST = (
-    "servers of browser: looks",
-    "servers of browser",
-    "servers of concurrency",
     "tests/permissions/test_matrix.py",
     "tests/permissions/test_admin_matrix.py",
-    "servers of config",
-    "servers of jobs",
-    "tests/tools/toolset/test_enforcement.py",
-    "tests/permissions/test_admin_reach.py",
-    "tests/backups/test_restore.py",
-    "servers of web",
-    "servers of conversations/openai",
-    "tests/deploy/test_monitoring.py",
-    "tests/backups/test_create.py",
-    "servers of tenancy",
+    "tests/browser/test_every_page.py",
+    "tests/api/test_schema_fuzz.py",
+    "tests/config/test_embedded_postgres.py",
+    "tests/browser/test_stream.py",
     "tests/runs/test_crash.py",
+    "tests/collections/ingestion/test_ocr.py",
+    "tests/web/test_waiting_routes.py",
+    "tests/config/test_up_real.py",
+    "tests/permissions/test_admin_reach.py",
+    "tests/browser/test_details.py",
+    "tests/config/test_up_forked.py",
     "tests/collections/pipeline/test_scans.py",
-    "fuzz",
-    "servers of tools/mcp_server",
-    "servers of clients",
-    "servers of collections/files",
-    "servers of .",
-    "servers of conversations/chat",
-    "servers of toolloop/mcp",
-    "servers of api",
-    "servers of batches",
-    "servers of datasets/generation",
+    "tests/browser/test_collections.py",
+    "tests/concurrency/test_bad_files.py",
+    "tests/browser/test_approvals.py",
+    "tests/browser/test_conversation_list.py",
+    "tests/collections/pipeline/test_summaries_model.py",
+    "tests/tenancy/test_from_empty.py",
+    "tests/concurrency/test_no_silence.py",
+    "tests/config/test_up_supervisor.py",
+    "tests/backups/test_restore.py",
+    "tests/browser/test_conversation_state.py",
+    "tests/tenancy/test_replica.py",
+    "tests/collections/pipeline/test_no_silence.py",
+    "tests/browser/test_accessibility.py",
+    "tests/conversations/openai/test_clients.py",
+    "tests/tools/toolset/test_enforcement.py",
+    "tests/browser/test_admin_accessibility.py",
+    "tests/concurrency/test_ingestion_kill.py",
+    "tests/erasure/test_retention.py",
+    "tests/collections/index/test_large.py",
+    "tests/collections/files/test_git.py",
+    "tests/backups/test_create.py",
+    "tests/deploy/test_monitoring.py",
+    "tests/collections/ingestion/test_hostile_files.py",
+    "tests/datasets/formats/test_formats.py",
+    "tests/toolloop/mcp/test_official_server.py",
+    "tests/browser/test_composer.py",
+    "tests/tools/mcp_server/test_live.py",
+    "tests/batches/test_experiments.py",
+    "tests/web/test_idempotency.py",
+    "tests/datasets/generation/test_kills.py",
+    "tests/collections/pipeline/test_run.py",
+    "tests/permissions/test_admin_cost.py",
+    "tests/collections/index/test_graphs.py",
+    "tests/tenancy/test_history.py",
+    "tests/backups/test_damage.py",
+    "tests/conversations/chat/test_streams_by_mode.py",
+    "tests/browser/test_newcomer.py",
+    "tests/tenancy/upgrades/test_wide_keys.py",
+    "tests/jobs/test_health.py",
+    "tests/audit/test_streams.py",
+    "tests/collections/graph/test_code_graph.py",
+    "tests/test_run_ends.py",
+    "tests/sso/test_attacks.py",
+    "tests/tools/connectors/test_mcp.py",
+    "tests/tenancy/upgrades/test_locks.py",
+    "tests/api/test_hostile_requests.py",
+    "tests/browser/test_reader.py",
+    "tests/toolloop/code_mode/test_hostile_programs.py",
+    "tests/browser/test_attachments.py",
+    "tests/tenancy/test_pooler.py",
+    "tests/exports/test_import_kill.py",
+    "tests/evaluations/annotation/test_annotation.py",
+    "tests/jobs/test_worker.py",
+    "tests/collections/imports/test_chroma.py",
+    "tests/toolloop/code_mode/test_pool.py",
+    "tests/erasure/test_restore.py",
+    "tests/collections/embedders/test_minilm.py",
+    "tests/browser/test_evaluations.py",
+    "tests/browser/test_admin.py",
+    "tests/browser/test_main_job.py",
+    "tests/batches/test_generation.py",
+    "tests/collections/search/test_search.py",
+    "tests/browser/test_saml.py",
+    "tests/browser/test_calm.py",
+    "tests/conversations/openai/test_other_clients.py",
+    "tests/concurrency/test_turn_kill.py",
+    "tests/toolloop/code_mode/test_shared_cases.py",
+    "tests/jobs/test_drain.py",
+    "tests/batches/test_experiment_kills.py",
+    "tests/web/test_query_counts.py",
+    "tests/clients/test_live.py",
+    "tests/audit/test_content_addresses.py",
 )
-"""Begun in this order; after them come the others, those with the most tests first. Only how long a run lasts hangs on it."""
-
-
-def group_of(folder: str, module: str) -> str:
-    """Return the group of a module that starts servers.
-
-    Args:
-        folder: below tests/, "." for that itself.
-        module: its file's name without the suffix.
-    """
-    if folder == BROWSER and module in LOOKS:
-        return f"servers of {folder}: looks"
-    return f"servers of {folder}"
+"""Begun in this order; after them come the others, those with the most tests first. Only how long a run lasts hangs on
+it: all that took 20 s of a run, with those that wait for servers and those that compute side by side."""
 
 
 def unit_of(nodeid: str) -> str:
-    """Return what a test is handed out with: its group, which xdist writes behind its name, or its module."""
-    _, is_grouped, group = nodeid.rpartition("@")
-    if is_grouped and "]" not in group:  # a parameter may hold the sign as well
-        return group
+    """Return what a test is handed out with: its module."""
     return nodeid.partition("::")[0]
 
 
 def order(items: list[pytest.Item]) -> None:
     """Bring a process' tests into the order in which they are handed out."""
-    sizes = Counter(unit_of(item.nodeid) for item in items)
+    units = [unit_of(item.nodeid) for item in items]
+    sizes = Counter(units)
     first = {unit: place for place, unit in enumerate(LONGEST)}
-
-    def place(item: pytest.Item) -> tuple[int, int, str]:
-        unit = unit_of(item.nodeid)
-        return first.get(unit, len(first)), -sizes[unit], unit
-
-    items.sort(key=place)  # keeps the order within
+    places = {unit: (first.get(unit, len(first)), -size, unit) for unit, size in sizes.items()}
+    pairs = sorted(zip(units, items, strict=True), key=lambda pair: places[pair[0]])  # keeps the order within
+    items[:] = [item for _, item in pairs]
 
 
-class Spread(LoadGroupScheduling):  # type: ignore[misc]
-    """Hands out units, and forgets what is done: xdist counts it all again after each test."""
+class Spread(LoadFileScheduling):  # type: ignore[misc]
+    """Hands out modules, and forgets what is done: xdist counts it all again after each test."""
 
     def __init__(self, config: pytest.Config, log: Producer) -> None:
         super().__init__(config, log)
@@ -93,7 +134,7 @@ class Spread(LoadGroupScheduling):  # type: ignore[misc]
         self._numbers: dict[str, int] = {}
 
     def mark_test_complete(self, node: WorkerController, item_index: int, duration: float = 0) -> None:
-        """Forget a test, and hand out the next unit when a process has next to nothing left."""
+        """Forget a test, and hand out the next module when a process has next to nothing left."""
         nodeid = self.registered_collections[node][item_index]
         units = self.assigned_work[node]
         unit = self._split_scope(nodeid)

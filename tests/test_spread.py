@@ -12,34 +12,10 @@ from tests import spread
 from tests.conftest import ROOT
 
 
-@pytest.mark.parametrize(
-    ("nodeid", "unit"),
-    [
-        ("tests/a/test_b.py::test_c", "tests/a/test_b.py"),
-        ("tests/a/test_b.py::TestC::test_d[x-1]", "tests/a/test_b.py"),
-        ("tests/a/test_b.py::test_c[someone@example.org]", "tests/a/test_b.py"),
-        ("tests/a/test_b.py::test_c[1]@servers of a: looks", "servers of a: looks"),
-        ("tests/a/test_b.py::test_c[someone@example.org]@fuzz", "fuzz"),
-    ],
-)
-def test_unit_is_the_group_or_the_module(nodeid: str, unit: str) -> None:
-    assert spread.unit_of(nodeid) == unit
-
-
 def test_what_lasts_longest_is_there() -> None:
     """A module that is moved or renamed would be begun last, and the run would wait for it."""
-    said = {path.stem: path.read_text() for path in (ROOT / "tests").rglob("test_*.py")}
-    for unit in spread.LONGEST:
-        if unit.startswith("servers of "):
-            folder = unit.removeprefix("servers of ").partition(":")[0]
-            found = [path for path in (ROOT / "tests" / folder).glob("*.py") if "servers" in path.read_text()]
-            assert found or folder in spread.SERVED, unit
-        elif unit.endswith(".py"):
-            assert (ROOT / unit).is_file(), unit
-        else:
-            assert any(f'xdist_group("{unit}")' in text for text in said.values()), unit
-    for module in spread.LOOKS:
-        assert (ROOT / "tests" / spread.BROWSER / f"{module}.py").is_file(), module
+    assert [unit for unit in spread.LONGEST if not (ROOT / unit).is_file()] == []
+    assert len(set(spread.LONGEST)) == len(spread.LONGEST)
 
 
 class Process:
@@ -111,7 +87,7 @@ def test_tests_of_a_run_are_ordered_by_what_lasts_longest() -> None:
     tests = [
         *units({"test_small": 1, "test_large": 3}),
         f"{first}::test_x",
-        *(f"tests/browser/test_y.py::test_{n}@{second}" for n in range(2)),
+        *(f"{second}::test_{n}" for n in range(2)),
     ]
     items: list[Any] = [SimpleNamespace(nodeid=test) for test in tests]
     spread.order(items)

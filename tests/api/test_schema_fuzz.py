@@ -30,8 +30,7 @@ from schemathesis.specs.openapi.checks import (
 from tests.api.conftest import Api
 from tests.nightly import NIGHTLY
 
-# Alone in its group, because it empties the database it makes its requests to.
-pytestmark = [pytest.mark.servers, pytest.mark.xdist_group("fuzz")]
+pytestmark = pytest.mark.servers
 
 CHECKS: list[Any] = [
     not_a_server_error,

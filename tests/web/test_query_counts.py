@@ -72,8 +72,7 @@ DATASET_PARTS = {
 COLLECTION_LISTS = {"api:chunks-list", "api:chunks-reader"}
 
 
-# One process builds the one world of these tests.
-pytestmark = [pytest.mark.django_db, pytest.mark.xdist_group("query_counts")]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture(scope="module")
