@@ -120,7 +120,7 @@ def pytest_collection() -> Generator[None, object, object]:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
     """Mark what starts servers and what is of the product's rules alone; then order all for ``tests.spread``."""
     for item in items:
-        folder = item.path.parent.relative_to(ROOT / "tests").as_posix()
+        folder = item.path.parent.relative_to(ROOT).as_posix()
         if folder in spread.SERVED:
             item.add_marker(pytest.mark.servers)
         if folder == spread.BROWSER:

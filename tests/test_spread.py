@@ -2,19 +2,47 @@
 
 from __future__ import annotations
 
+import re
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
 from xdist.remote import Producer
 
 from tests import spread
 from tests.conftest import ROOT
 
 
-def test_what_lasts_longest_is_there() -> None:
-    """A module that is moved or renamed would be begun last, and the run would wait for it."""
-    assert [unit for unit in spread.LONGEST if not (ROOT / unit).is_file()] == []
+@pytest.mark.parametrize(
+    ("nodeid", "unit"),
+    [
+        ("tests/a/test_b.py::TestC::test_d[x-1]", "tests/a/test_b.py"),
+        ("tests/a/test_b.py::test_c[tests/browser/test_stream.py]", "tests/a/test_b.py"),
+        ("tests/browser/test_composer.py::test_c", "tests/browser"),
+        ("tests/browser/test_stream.py::test_c[1]", "tests/browser: second"),
+        ("tests/conversations/openai/test_clients.py::test_c", "tests/conversations/openai"),
+        ("tests/conversations/openai_test.py::test_c", "tests/conversations/openai_test.py"),
+    ],
+)
+def test_unit_is_the_module_or_the_folder_that_stays_together(nodeid: str, unit: str) -> None:
+    assert spread.unit_of(nodeid) == unit
+
+
+def test_what_is_named_is_there() -> None:
+    """What is moved or renamed would be begun last, and the run would wait for it."""
+    named = [unit.partition(":")[0] for unit in spread.LONGEST]
+    named += [f"{spread.BROWSER}/{module}.py" for module in spread.SECOND]
+    assert [name for name in (*named, *spread.TOGETHER) if not (ROOT / name).exists()] == []
     assert len(set(spread.LONGEST)) == len(spread.LONGEST)
+
+
+def test_folders_that_stay_together_are_those_with_a_server_for_all_of_them() -> None:
+    """A fixture of a package with servers in a folder that is spread would start them in every process, again and again."""
+    fixture = re.compile(r'@pytest\.fixture\(scope="package"\)\ndef site\(')
+    folders = [
+        path.parent for path in (ROOT / "tests").rglob("conftest.py") if fixture.search(path.read_text())
+    ]
+    assert sorted(folder.relative_to(ROOT).as_posix() for folder in folders) == sorted(spread.TOGETHER)
 
 
 class Process:
