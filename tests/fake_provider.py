@@ -55,8 +55,12 @@ class FakeProvider:
         self._is_released = False
 
     def release(self) -> None:
-        """Let every answer that is held go on, now and from now on; from any thread."""
+        """Let every answer that is held go on, now and until ``hold`` is called; from any thread."""
         self._is_released = True
+
+    def hold(self) -> None:
+        """Hold answers again, as a new server does; from any thread."""
+        self._is_released = False
 
     async def serve(self, port: int = 0) -> asyncio.Server:
         """Listen on loopback; port 0 picks a free one."""

@@ -44,6 +44,8 @@ MODELS = (
     "fake-search-words40-gap15",
     "fake-search-words40-gap60",
     "fake-search-words90-gap40",
+    "fake-search-words90-gap40-held",
+    "fake-words400-gap50-held",
     "fake-words400-gap50",
     "fake-fail500",
     "fake-search-words60-gap10-cut",

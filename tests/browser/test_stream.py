@@ -29,12 +29,15 @@ from tests.servers import wait_for
 
 LONG = "fake-search-words90-gap40"
 SLOW = "fake-words120-gap50"
-ENDLESS = "fake-words400-gap50"
+HELD = f"{LONG}-held"
+"""Stops at half of its words until the model server is told to go on: however slow a page is, the answer isn't over."""
+ENDLESS = "fake-words400-gap50-held"
 
 
 @pytest.fixture
-def asked(portal: Portal, cast: Cast) -> Portal:
-    """A workspace with one ready document, watched, at the start page of the chat."""
+def asked(portal: Portal, site: Site, cast: Cast) -> Portal:
+    """A workspace with one ready document, watched, at the start page of the chat; answers of models that wait are held."""
+    site.model_server.hold()
     tenant, actor = cast.tenant, cast.actor("member")
     with tenant_scope(tenant.pk):
         collection = collection_create(tenant=tenant, actor=actor, name="Notices")
@@ -83,25 +86,28 @@ def test_page_equals_a_fresh_one_when_an_answer_was_streamed(asked: Portal) -> N
     expect(asked.page.locator("[aria-label=Answering]")).to_have_count(0)
 
 
-def test_answer_goes_on_when_the_page_is_reloaded_twice(asked: Portal) -> None:
-    asked.ask("What is the notice period?", LONG)
+def test_answer_goes_on_when_the_page_is_reloaded_twice(asked: Portal, site: Site) -> None:
+    asked.ask("What is the notice period?", HELD)
     for words in (5, 30):
         asked.wait_words(words)
         asked.page.reload()
         assert len(words_of(asked)) >= words
         expect(asked.page.locator("#turns [data-live]")).to_have_count(1)
+    site.model_server.release()
     asked.wait_end()
     assert_calm(asked)
     assert_whole(asked)
 
 
-def test_both_tabs_show_the_answer_when_a_second_one_opens_in_the_middle(asked: Portal) -> None:
-    asked.ask("What is the notice period?", LONG)
+def test_both_tabs_show_the_answer_when_a_second_one_opens_in_the_middle(asked: Portal, site: Site) -> None:
+    asked.ask("What is the notice period?", HELD)
     asked.wait_words(20)
     second = Portal(asked.page.context.new_page(), asked.slug)
     second.watch()
     second.page.goto(asked.page.url)
     assert len(words_of(second)) >= 20
+    expect(second.page.locator("#turns [data-live]")).to_have_count(1)
+    site.model_server.release()
     second.wait_end()
     asked.wait_end()
     for tab in (asked, second):
@@ -110,7 +116,7 @@ def test_both_tabs_show_the_answer_when_a_second_one_opens_in_the_middle(asked: 
 
 
 def test_answer_goes_on_when_the_web_server_is_killed_and_started_again(asked: Portal, site: Site) -> None:
-    asked.ask("What is the notice period?", LONG)
+    asked.ask("What is the notice period?", HELD)
     asked.wait_words(15)
     site.stack.kill_web()
     try:
@@ -119,6 +125,7 @@ def test_answer_goes_on_when_the_web_server_is_killed_and_started_again(asked: P
         asked.box.fill("And then?")  # the composer does not mind
     finally:
         site.stack.start_web()
+        site.model_server.release()
     asked.wait_end()
     assert shown >= 15
     expect(asked.box).to_have_value("And then?")
@@ -126,11 +133,12 @@ def test_answer_goes_on_when_the_web_server_is_killed_and_started_again(asked: P
     assert_whole(asked)
 
 
-def test_answer_goes_on_when_the_line_is_lost_for_a_while(asked: Portal) -> None:
-    asked.ask("What is the notice period?", LONG)
+def test_answer_goes_on_when_the_line_is_lost_for_a_while(asked: Portal, site: Site) -> None:
+    asked.ask("What is the notice period?", HELD)
     asked.wait_words(10)
     asked.page.context.set_offline(True)
     time.sleep(1)
+    site.model_server.release()
     asked.page.context.set_offline(False)
     asked.wait_end()
     assert_calm(asked)
@@ -138,12 +146,13 @@ def test_answer_goes_on_when_the_line_is_lost_for_a_while(asked: Portal) -> None
 
 
 def test_answer_is_whole_when_the_worker_is_killed_in_the_middle(asked: Portal, site: Site) -> None:
-    asked.ask("What is the notice period?", LONG)
+    asked.ask("What is the notice period?", HELD)
     asked.wait_words(20)
     assert site.stack.worker is not None
     os.killpg(site.stack.worker.pid, signal.SIGKILL)
     site.stack.worker.wait(PATIENCE_S)
     site.stack.start_worker()
+    site.model_server.release()
     asked.wait_end()
     assert asked.watched()["doubled"] == []  # its text did shrink: the step was begun again
     assert_whole(asked)
@@ -229,7 +238,7 @@ def _stopped(portal: Portal, site: Site, how: Any) -> None:
     expect(portal.turns.last.get_by_text("Stopped", exact=True)).to_be_visible()
     wait_for(lambda: calls[-1]["closed_early"], "the provider's connection to be closed")
     said = words_of(portal)
-    assert 10 <= len(said) < 200  # the endless answer ended soon; benchmarks/streams.py measures how soon
+    assert 10 <= len(said) < 400  # benchmarks/streams.py measures how soon it ends
     assert said == expected_words(len(said))
     assert_calm(portal)
     assert_like_fresh(portal)
