@@ -120,6 +120,7 @@ def cast(transactional_db: None) -> Cast:
 @pytest.fixture
 def new_page(site: Site, chromium: Browser) -> Iterator[Callable[..., Page]]:
     """Make pages, each in a browser profile of its own; a content-security violation or script error fails the test."""
+    site.model_server.hold()
     contexts: list[BrowserContext] = []
     problems: list[str] = []
 

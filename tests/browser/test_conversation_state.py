@@ -14,7 +14,7 @@ from tests.browser.portal import Portal, assert_like_fresh
 from tests.cast import Cast
 
 SHORT = "fake-search-words40-gap15"
-LONG = "fake-words400-gap50"
+LONG = "fake-words400-gap50-held"
 SHOTS = os.environ.get("TEST_SHOTS", "")
 
 

@@ -35,9 +35,8 @@ ENDLESS = "fake-words400-gap50-held"
 
 
 @pytest.fixture
-def asked(portal: Portal, site: Site, cast: Cast) -> Portal:
-    """A workspace with one ready document, watched, at the start page of the chat; answers of models that wait are held."""
-    site.model_server.hold()
+def asked(portal: Portal, cast: Cast) -> Portal:
+    """A workspace with one ready document, watched, at the start page of the chat."""
     tenant, actor = cast.tenant, cast.actor("member")
     with tenant_scope(tenant.pk):
         collection = collection_create(tenant=tenant, actor=actor, name="Notices")
