@@ -90,7 +90,7 @@ def search_files(
     if not 0 <= offset <= MAX_OFFSET or not 1 <= limit <= MAX_PAGE:
         raise Invalid(
             "search_invalid",
-            _("offset goes to %(max_offset)s, limit to %(max_page)s.")
+            _("offset can be at most %(max_offset)s, and limit at most %(max_page)s.")
             % {"max_offset": MAX_OFFSET, "max_page": MAX_PAGE},
         )
     files = files_visible(actor=actor, collection=collection, folder=folder)

@@ -96,7 +96,7 @@ class ImportForm(forms.Form):
         max_length=200,
         label=gettext_lazy("Model of the Chroma vectors"),
         help_text=gettext_lazy(
-            "Takes over the vectors; must be this collection's own model. Empty: passages are embedded again."
+            "Keeps the imported vectors. It must be the collection's own model; leave it empty to embed the passages again."
         ),
     )
 

@@ -170,7 +170,7 @@ def failure_tags_change(
         known = set(own.values_list("name", flat=True))
         gone, new = known.intersection(unwanted), set(wanted) - known
         if len((known - gone) | new) > MAX_TAGS:
-            raise _invalid(_("An answer has at most %(max_tags)s tags.") % {"max_tags": MAX_TAGS})
+            raise _invalid(_("An answer can have at most %(max_tags)s tags.") % {"max_tags": MAX_TAGS})
         own.filter(name__in=gone).delete()
         FailureTag.objects.bulk_create(
             FailureTag(tenant=tenant, trial=row, name=name, created_by_id=actor.user_id)
