@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Callable
 from ipaddress import ip_network
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 
 class SecretRefused(ValueError):
@@ -103,6 +103,12 @@ def as_files_url(text: str) -> str:
     if text.strip() and not (is_bucket or is_folder):
         raise ValueError(expected)
     return text.strip()
+
+
+def as_backup_url(text: str) -> str:
+    """Return the address of a place for backups; a folder may be written as the command takes it, /srv/backups."""
+    folder = text.strip()
+    return as_files_url(f"file://{quote(folder)}" if folder.startswith("/") else folder)
 
 
 def as_stream_url(text: str) -> str:

@@ -98,9 +98,9 @@ VARIABLES: dict[str, Variable] = {
         ),
         Variable(
             "GROUNDWORK_BACKUP_URL",
-            "Where a backup is written every day: file:///folder or s3://bucket/prefix?endpoint=https://host&region=name, a place of its own for each installation. Unset: no backups by themselves.",
+            "Where a backup is written every day: a folder (/srv/backups) or s3://bucket/prefix?endpoint=https://host&region=name, a place of its own for each installation. Unset: no backups by themselves.",
             "",
-            values.as_files_url,
+            values.as_backup_url,
         ),
         Variable("GROUNDWORK_BACKUP_KEEP", "Backups that stay there.", "7", values.as_positive),
         Variable(

@@ -137,7 +137,7 @@ class Command(BaseCommand):
             self.stdout.write(done.keys)
         self.stdout.write(
             f"Restored {done.manifest.name}: {done.manifest.rows:,} rows, {done.brought:,} originals brought. "
-            "Run: python manage.py doctor"
+            "Next: python manage.py prepare --no-demo, then: python manage.py doctor"
         )
 
     def _prune(self, url: str, options: dict[str, Any]) -> None:
