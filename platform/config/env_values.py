@@ -111,6 +111,20 @@ def as_backup_url(text: str) -> str:
     return as_files_url(f"file://{quote(folder)}" if folder.startswith("/") else folder)
 
 
+def as_alert_receivers(text: str) -> tuple[str, ...]:
+    """Return mail addresses and addresses of calls; plain http only for a receiver on this machine."""
+    found = tuple(one.strip() for one in text.split(",") if one.strip())
+    for one in found:
+        parts = urlsplit(one)
+        is_call = (
+            parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in ("localhost", "127.0.0.1"))
+        ) and parts.hostname
+        if not (is_call or re.fullmatch(r"[^@\s:/]+@[^@\s:/]+", one)):
+            # What an address of a call holds is secret, so it isn't repeated.
+            raise SecretRefused("expected mail addresses or https:// addresses, separated by commas")
+    return found
+
+
 def as_stream_url(text: str) -> str:
     expected = "expected https://host/path, syslog+tls://host:port, syslog+tcp://host:port or file:///path, without a password"
     try:

@@ -177,6 +177,12 @@ VARIABLES: dict[str, Variable] = {
             values.as_signing_secret,
         ),
         Variable(
+            "GROUNDWORK_ALERTS_TO",
+            "Who is told of alerts, without Prometheus: mail addresses and https:// addresses that take a JSON call with a text, as chat programs do, separated by commas. Unset: nobody.",
+            "",
+            values.as_alert_receivers,
+        ),
+        Variable(
             "GROUNDWORK_STATUS_PAGE",
             "Who may read /status: public or private (the operator alone). It tells whether pages, answers and documents work, and nothing else.",
             "private",
