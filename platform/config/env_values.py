@@ -117,7 +117,8 @@ def as_alert_receivers(text: str) -> tuple[str, ...]:
     for one in found:
         parts = urlsplit(one)
         is_call = (
-            parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in ("localhost", "127.0.0.1"))
+            parts.scheme == "https"
+            or (parts.scheme == "http" and parts.hostname in ("localhost", "127.0.0.1"))
         ) and parts.hostname
         if not (is_call or re.fullmatch(r"[^@\s:/]+@[^@\s:/]+", one)):
             # What an address of a call holds is secret, so it isn't repeated.

@@ -77,7 +77,9 @@ class Watch:
 
     def look(self) -> int:
         """Tell what has begun or ended; returns how many alerts were told of."""
-        found = {f"{alert.rule.name} {alert.where}".strip(): alert for alert in alerts_now(readings.figures())}
+        found = {
+            f"{alert.rule.name} {alert.where}".strip(): alert for alert in alerts_now(readings.figures())
+        }
         steady = {key: alert for key, alert in found.items() if key in self._before}
         self._before = frozenset(found)
         if _AWAY in found:
