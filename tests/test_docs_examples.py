@@ -46,6 +46,7 @@ RUN_BY = {
     ("docs/interop.md", "json"): "tests/test_docs_examples.py",
     ("docs/providers.md", "python"): "tests/test_docs_examples.py",
     ("docs/webhooks.md", "python"): "tests/webhooks/test_webhooks.py",
+    ("docs/operating-first-day.md", ""): "tests/test_docs_examples.py",
     ("docs/running.md", ""): "tests/test_docs_examples.py",
     ("docs/running.md", "sql"): "tests/test_docs_examples.py",
     ("docs/backups.md", ""): "tests/test_docs_examples.py",

@@ -122,7 +122,7 @@ def test_an_operator_erases_the_account_of_a_row_and_nobody_else_does(home: Path
     assert client.post(page, {"do": "erase", "confirm": person.email}).status_code == 302
     assert "This account will be erased on" in text_of(client.get(page))
     made = Erasure.objects.get(state="waiting")
-    assert (made.subject, made.requested_by_id) == (person.pk, owner.pk)
+    assert (made.subject, made.requested_by) == (person.pk, owner.pk)
     assert client.post(page, {"do": "undo"}).status_code == 302
     assert not Erasure.objects.filter(state="waiting").exists()
     assert client.get(f"{reverse('web:account-erasure')}?person=x").status_code == 404

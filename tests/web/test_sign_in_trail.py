@@ -11,9 +11,8 @@ from django.urls import reverse
 
 from audit.ocsf import event_ocsf
 from tenancy.entrances import COMPANY_ONLY, SIGN_INS
-from tenancy.models import AuditEvent, Role
+from tenancy.models import AuditEvent, Membership, Role
 from tenancy.scope import platform_scope, tenant_scope
-from tenancy.services import member_add
 from tests.cast import Cast, make_cast
 from tests.factories import make_tenant
 
@@ -46,7 +45,7 @@ def test_a_sign_in_a_refusal_and_a_sign_out_are_in_each_workspace_of_the_person_
     user.save()
     second = make_tenant("second")
     with tenant_scope(second.pk):
-        member_add(tenant=second, actor=cast.actor("owner"), user=user, role=Role.VIEWER)
+        Membership.objects.create(tenant=second, user=user, role=Role.VIEWER)
     client = Client()
     assert sign_in(client, user.email.upper(), "wrong").status_code == 200
     assert sign_in(client, "nobody@example.org").status_code == 200
@@ -83,7 +82,7 @@ def test_a_company_session_ends_in_its_own_workspace_alone(cast: Cast) -> None:
     user = cast.user("member")
     second = make_tenant("second")
     with tenant_scope(second.pk):
-        member_add(tenant=second, actor=cast.actor("owner"), user=user, role=Role.VIEWER)
+        Membership.objects.create(tenant=second, user=user, role=Role.VIEWER)
     client = Client()
     client.force_login(user, "django.contrib.auth.backends.ModelBackend")
     session = client.session
