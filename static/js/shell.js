@@ -286,3 +286,11 @@ if (!("closedBy" in HTMLDialogElement.prototype)) {
     if (e.target.matches("dialog[closedby=any]")) e.target.close(); // a click on the backdrop
   });
 }
+
+// --- a form that was refused comes back at the top of a page that may be long: lead to what it says ---
+const refused = document.querySelector("main [aria-invalid=true]");
+if (refused) {
+  const folded = refused.closest("details");
+  if (folded) folded.open = true;
+  refused.focus();
+}
