@@ -1,6 +1,6 @@
 """Words of the admin that Django takes from the names of classes and columns: "Tenant", "Is enabled", "Created at".
 
-The portal says workspace, on, created. The names stay what they are in the code (a migration would be needed to give each
+The portal says workspace, switched on, created. The names stay what they are in the code (a migration would be needed to give each
 a wording of its own); here they get the portal's words on their way to the page.
 """
 
@@ -18,7 +18,7 @@ WORDS: Final = {
     "user": "person",
     "at": "when",
     "ip": "IP address",
-    "is enabled": "on",
+    "is enabled": "switched on",
     "is operators": "the operator's",
     "is flip": "flipped",
     "slug": "address",
