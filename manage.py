@@ -28,6 +28,8 @@ def main() -> None:
             "This Python does not have Groundwork's packages. Run `make install`, then `.venv/bin/python manage.py ...`."
         )
 
+    from django.db import OperationalError
+
     from config.env import SettingsError
 
     try:
@@ -35,11 +37,30 @@ def main() -> None:
         sys.stdout.flush()
     except SettingsError as error:
         sys.exit(f"Settings: {error}")
+    except OperationalError:
+        if not (told := database_missing()):
+            raise
+        sys.exit(told)
     except BrokenPipeError:
         if not reader_left():
             raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is still buffered
         sys.exit(128 + signal.SIGPIPE)
+
+
+def database_missing() -> str:
+    """Return what to do when the embedded database that the settings name doesn't run; "" when it does, or is another's."""
+    from django.conf import settings
+
+    from config import env
+    from config.embedded.state import is_alive, read_state
+
+    if env.get("DATABASE_URL") or (read_state(settings.DATA_DIR) and is_alive(settings.DATA_DIR)):
+        return ""
+    return (
+        f"The database in {settings.DATA_DIR} isn't running. Start Groundwork (`make run`). If it runs in another folder "
+        "(`--data-dir`), set GROUNDWORK_DATA_DIR to that in .env, so that every command finds it."
+    )
 
 
 def reader_left() -> bool:

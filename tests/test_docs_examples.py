@@ -46,6 +46,7 @@ RUN_BY = {
     ("docs/interop.md", "json"): "tests/test_docs_examples.py",
     ("docs/providers.md", "python"): "tests/test_docs_examples.py",
     ("docs/webhooks.md", "python"): "tests/webhooks/test_webhooks.py",
+    ("docs/operating-first-day.md", ""): "tests/test_docs_examples.py",
     ("docs/running.md", ""): "tests/test_docs_examples.py",
     ("docs/running.md", "sql"): "tests/test_docs_examples.py",
     ("docs/backups.md", ""): "tests/test_docs_examples.py",
@@ -124,7 +125,7 @@ def test_command_is_one_that_there_is(page: str, line: str) -> None:
         assert resolve(path)
     elif program == "docker":
         compose_understood(words)
-    elif program in ("python", "manage.py") or "manage.py" in words:
+    elif program in ("python", "python3", ".venv/bin/python", "manage.py") or "manage.py" in words:
         python_understood(words)
     else:
         assert program in NOT_HERE, f"nobody tries {program}"

@@ -1,6 +1,6 @@
 """Audit events and reads in the Open Cybersecurity Schema Framework, version 1.3.0 (https://schema.ocsf.io/1.3.0).
 
-Classes: Account Change (3001) for members, Entity Management (3004) for what governs a workspace (keys, rules, budgets,
+Classes: Account Change (3001) for members, Authentication (3002) for sign-ins, sign-outs and refusals, Entity Management (3004) for what governs a workspace (keys, rules, budgets,
 webhooks, ...), API Activity (6003) for all other acts, Datastore Activity (6005) for reads of contents. What OCSF has no
 word for is in ``unmapped``, as its specification asks for.
 """
@@ -16,9 +16,11 @@ from tenancy.models import AuditEvent
 from tenancy.version import code_version
 
 VERSION: Final = "1.3.0"
-ACCOUNT_CHANGE, ENTITY_MANAGEMENT, API_ACTIVITY, DATASTORE_ACTIVITY = 3001, 3004, 6003, 6005
+ACCOUNT_CHANGE, AUTHENTICATION, ENTITY_MANAGEMENT = 3001, 3002, 3004
+API_ACTIVITY, DATASTORE_ACTIVITY = 6003, 6005
 _CLASSES: Final = {
     ACCOUNT_CHANGE: ("Account Change", 3, "Identity & Access Management"),
+    AUTHENTICATION: ("Authentication", 3, "Identity & Access Management"),
     ENTITY_MANAGEMENT: ("Entity Management", 3, "Identity & Access Management"),
     API_ACTIVITY: ("API Activity", 6, "Application Activity"),
     DATASTORE_ACTIVITY: ("Datastore Activity", 6, "Application Activity"),
@@ -37,6 +39,17 @@ _MEMBERS: Final = {
     "remove": (6, "Delete"),
     "leave": (6, "Delete"),
 }
+_SIGN_INS: Final = {
+    "session.sign_in": (1, "Logon"),
+    "session.refuse": (1, "Logon"),
+    "session.sign_out": (2, "Logoff"),
+    "sso.sign_in": (1, "Logon"),
+    "sso.refuse": (1, "Logon"),
+    "passkey.sign_in": (1, "Logon"),
+    "passkey.refuse": (1, "Logon"),
+}
+_PROTOCOLS: Final = {"oidc": (4, "OpenID"), "saml": (5, "SAML")}
+"""Of company sign-in; OCSF has no number for a password in a form or a passkey."""
 _CRUD: Final = {1: "Create", 2: "Read", 3: "Update", 4: "Delete"}
 _DATASTORE: Final = {"search": (4, "Query")}
 _USER_TYPES: Final = {"user": (1, "User"), "system": (3, "System"), "api_key": (99, "API key")}
@@ -49,7 +62,9 @@ def event_ocsf(event: AuditEvent, *, slug: str) -> dict[str, Any]:
         slug: of its workspace.
     """
     noun, _, verb = event.action.partition(".")
-    if noun == "member":
+    if event.action in _SIGN_INS:
+        class_uid, activity = AUTHENTICATION, _SIGN_INS[event.action]
+    elif noun == "member":
         class_uid = ACCOUNT_CHANGE
         activity = _MEMBERS.get(verb, (99, "Other"))
     else:
@@ -67,7 +82,9 @@ def event_ocsf(event: AuditEvent, *, slug: str) -> dict[str, Any]:
         request_id=event.request_id,
     )
     found |= _who(event.actor_kind, event.actor_name, event.user_id, event.api_key_id, event.ip)
-    if class_uid == ACCOUNT_CHANGE:
+    if class_uid == AUTHENTICATION:
+        found |= _sign_in(event, slug=slug)
+    elif class_uid == ACCOUNT_CHANGE:
         found["user"] = {"name": event.object_name or event.object_id or "unknown"}
     elif class_uid == ENTITY_MANAGEMENT:
         found["entity"] = {
@@ -86,6 +103,35 @@ def event_ocsf(event: AuditEvent, *, slug: str) -> dict[str, Any]:
         "hash": event.hash,
         "previous_hash": event.previous_hash,
     }
+    return found
+
+
+def _sign_in(event: AuditEvent, *, slug: str) -> dict[str, Any]:
+    """Return what Authentication has besides: whose sign-in it is, by which protocol, and why it was refused."""
+    noun, _, verb = event.action.partition(".")
+    data = event.data
+    if noun == "passkey":
+        protocol = 99, "WebAuthn"
+    elif noun == "sso":
+        protocol = _PROTOCOLS.get(str(data.get("protocol", "")), (0, "Unknown"))
+    else:
+        protocol = 99, "Password"
+    # What a provider says of a refused person isn't kept, and the provider is the actor then.
+    is_persons = event.user_id is not None
+    person = {"name": event.actor_name, "uid": str(event.user_id)} if is_persons else {"name": "unknown"}
+    found: dict[str, Any] = {
+        "user": person,
+        "service": {"name": "Groundwork", "uid": slug},
+        "is_remote": True,
+    }
+    if verb != "sign_out":
+        found |= {"auth_protocol_id": protocol[0], "auth_protocol": protocol[1]}
+    if event.action == "session.sign_in":
+        found["is_mfa"] = bool(data.get("second_factor"))
+    if verb == "refuse":
+        found |= {"status_id": 2, "status": "Failure", "status_detail": str(data.get("reason", ""))}
+        if data.get("code"):
+            found["status_code"] = str(data["code"])
     return found
 
 

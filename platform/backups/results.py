@@ -33,13 +33,22 @@ def recorded(kind: str, url: str, work: Callable[[], R], told: Callable[[R], tup
     except BackupBusy:
         raise  # no attempt: the other one tells how it ended
     except Exception as error:
-        words = error.message if isinstance(error, DomainError) else f"{type(error).__name__}: {error}"
+        words = _words(error)
         reason = getattr(error, "reason", "")
         _keep(kind, url, began, None, f"{words} {reason}".strip())
         raise
     manifest, problem = told(found)
     _keep(kind, url, began, manifest, problem)
     return found
+
+
+def _words(error: Exception) -> str:
+    """Return what went wrong, for the operator's page and for ``doctor``."""
+    if isinstance(error, DomainError):
+        return error.message
+    if isinstance(error, OSError) and error.strerror and error.filename:
+        return f"{error.strerror}: {error.filename}"
+    return f"{type(error).__name__}: {error}"
 
 
 def _keep(kind: str, url: str, began: datetime, manifest: Manifest | None, problem: str) -> None:

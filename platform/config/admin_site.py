@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import Callable
+from functools import cache, wraps
 from typing import Any, NamedTuple, cast
 from urllib.parse import urlencode
 
@@ -11,14 +12,18 @@ from django.contrib.admin import AdminSite
 from django.core.exceptions import PermissionDenied
 from django.db import models
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
 from django.urls import get_script_prefix, path, reverse
 from django.utils.decorators import method_decorator
 from django.utils.text import capfirst
 from django.views.decorators.http import require_POST
 
+from config.admin_words import page_words, words_install
 from tenancy.admin_scope import admin_tenant
 from tenancy.models import User
 from tenancy.selectors import owned_tenants
+
+words_install()
 
 
 class GroundworkAdminSite(AdminSite):
@@ -48,6 +53,19 @@ class GroundworkAdminSite(AdminSite):
                 return HttpResponseRedirect(reverse("admin:index", current_app=self.name))
             raise PermissionDenied("The administration is for owners of a workspace and for the operator.")
         return HttpResponseRedirect(f"{reverse('account_login')}?{urlencode({'next': target})}")
+
+    def admin_view(self, view: Callable[..., Any], cacheable: bool = False) -> Callable[..., Any]:
+        """Return Django's view of the admin, whose page is drawn with the portal's words."""
+        inner = super().admin_view(view, cacheable)
+
+        @wraps(inner)
+        def worded(request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+            response = inner(request, *args, **kwargs)
+            if isinstance(response, TemplateResponse) and response.context_data and not response.is_rendered:
+                page_words(response.context_data)
+            return response
+
+        return worded
 
     def get_urls(self) -> list[Any]:
         return [

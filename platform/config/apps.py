@@ -22,9 +22,11 @@ class ConfigConfig(AppConfig):
         from backups.scratch import scratch_server_from
         from config.upgrade import database_superuser
         from erasure.scrubbing import superuser_from
+        from jobs.registry import after_start
 
         superuser_from(database_superuser)
         scratch_server_from(_scratch_server)
+        after_start(_alerting_start)
         gc.freeze()
         gc.enable()
 
@@ -33,6 +35,12 @@ def _scratch_server() -> AbstractContextManager[dict[str, Any]]:
     from config.embedded.scratch import scratch_server  # only who verifies a backup needs what this imports
 
     return scratch_server()
+
+
+def _alerting_start() -> None:
+    from config.operate.alerting import alerting_start  # only a worker needs what this imports
+
+    alerting_start(tells_away=False)
 
 
 class GroundworkAdminConfig(admin.AdminConfig):

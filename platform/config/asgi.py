@@ -30,8 +30,14 @@ def _watch_files() -> None:
     looking_start()
 
 
+def _tell_alerts() -> None:
+    from config.operate.alerting import alerting_start
+
+    alerting_start(tells_away=True)
+
+
 application = beginning_with(
-    holding_noted(departures_noted(get_asgi_application())), drain_on_signals, _watch_files
+    holding_noted(departures_noted(get_asgi_application())), drain_on_signals, _watch_files, _tell_alerts
 )
 # All views: else the first request would wait for them.
 gc.disable()

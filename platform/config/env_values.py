@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Callable
 from ipaddress import ip_network
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 
 class SecretRefused(ValueError):
@@ -103,6 +103,27 @@ def as_files_url(text: str) -> str:
     if text.strip() and not (is_bucket or is_folder):
         raise ValueError(expected)
     return text.strip()
+
+
+def as_backup_url(text: str) -> str:
+    """Return the address of a place for backups; a folder may be written as the command takes it, /srv/backups."""
+    folder = text.strip()
+    return as_files_url(f"file://{quote(folder)}" if folder.startswith("/") else folder)
+
+
+def as_alert_receivers(text: str) -> tuple[str, ...]:
+    """Return mail addresses and addresses of calls; plain http only for a receiver on this machine."""
+    found = tuple(one.strip() for one in text.split(",") if one.strip())
+    for one in found:
+        parts = urlsplit(one)
+        is_call = (
+            parts.scheme == "https"
+            or (parts.scheme == "http" and parts.hostname in ("localhost", "127.0.0.1"))
+        ) and parts.hostname
+        if not (is_call or re.fullmatch(r"[^@\s:/]+@[^@\s:/]+", one)):
+            # What an address of a call holds is secret, so it isn't repeated.
+            raise SecretRefused("expected mail addresses or https:// addresses, separated by commas")
+    return found
 
 
 def as_stream_url(text: str) -> str:

@@ -13,6 +13,7 @@ import hashlib
 import os
 import re
 import secrets
+import shlex
 import signal
 import socket
 import sys
@@ -44,7 +45,10 @@ _TRIES_BEFORE_READY = 4
 _UNPREPARED_S = 12.0
 _SERVES_SOURCES = "config.settings.dev"
 """With these settings static files are served from where they are. With others what imports before they are collected knows none."""
-_DB_TROUBLE = re.compile(r"\b(WARNING|ERROR|FATAL|PANIC):")
+_DB_TROUBLE = re.compile(
+    r"\b(WARNING|ERROR|FATAL|PANIC):(?!\s+(permission denied to analyze|terminating connection due to administrator command))"
+)
+"""What people are told of the database's log; not the ends of a verified backup's scratch database, which alarm and mean nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +137,7 @@ class Up:
         self.data_dir = data_dir
         self.output = output
         self.host: str = options.host
+        self._is_option = options.data_dir is not None
         self.port = choose_port(options.port, self.host, output)
         self._commands = commands
         self.mark = secrets.token_hex(8)
@@ -141,7 +146,8 @@ class Up:
         self._postgres: EmbeddedPostgres | None = None
         self._db_log: LogFollower | None = None
         self._db_failures = 0
-        self._is_public = not is_loopback(self.host)
+        # Behind a proxy others reach it too, although it listens on this machine alone.
+        self._is_public = not is_loopback(self.host) or env.get("GROUNDWORK_TRUST_PROXY")
         environment = {
             **os.environ,
             "PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "platform"))),
@@ -345,11 +351,16 @@ class Up:
         if self._is_public:
             self.output.plain(
                 "Other machines can reach it, so the demo and its password are disabled.\n"
-                "Create the first account with: python manage.py createsuperuser"
+                f"If nobody has an account yet, create the operator's: {self._command('createsuperuser')}"
             )
         elif sign_in.exists():
             self.output.plain(sign_in.read_text(encoding="utf-8").rstrip())
         self.output.plain("Ctrl-C stops everything.\n")
+
+    def _command(self, name: str) -> str:
+        """Return how a command is called that finds this database, also where its folder was named as an option alone."""
+        where = f"GROUNDWORK_DATA_DIR={shlex.quote(str(self.data_dir))} " if self._is_option else ""
+        return f"{where}.venv/bin/python manage.py {name}"
 
     # -- stopping -------------------------------------------------------------------------------------------------
 

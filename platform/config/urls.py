@@ -11,10 +11,12 @@ from drf_spectacular.views import SpectacularAPIView
 from apps.tools.mcp_server.view import McpView
 from config.operate import status
 from web.views.api_docs import api_docs
+from web.views.sign_in import login
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("admin/", admin.site.urls),
     path("accounts/2fa/webauthn/", include("web.passkeys.urls")),  # before allauth's, in their place
+    path("accounts/login/", login, name="account_login"),
     path("accounts/", include("allauth.urls")),
     path("api/v1/", include("config.api_urls")),
     path("api/schema/", SpectacularAPIView.as_view(), name="api-schema"),

@@ -98,9 +98,9 @@ VARIABLES: dict[str, Variable] = {
         ),
         Variable(
             "GROUNDWORK_BACKUP_URL",
-            "Where a backup is written every day: file:///folder or s3://bucket/prefix?endpoint=https://host&region=name, a place of its own for each installation. Unset: no backups by themselves.",
+            "Where a backup is written every day: a folder (/srv/backups) or s3://bucket/prefix?endpoint=https://host&region=name, a place of its own for each installation. Unset: no backups by themselves.",
             "",
-            values.as_files_url,
+            values.as_backup_url,
         ),
         Variable("GROUNDWORK_BACKUP_KEEP", "Backups that stay there.", "7", values.as_positive),
         Variable(
@@ -175,6 +175,12 @@ VARIABLES: dict[str, Variable] = {
             "Signs those webhooks, as Standard Webhooks says: whsec_ and 32 bytes in base64.",
             "",
             values.as_signing_secret,
+        ),
+        Variable(
+            "GROUNDWORK_ALERTS_TO",
+            "Who is told of alerts, without Prometheus: mail addresses and https:// addresses that take a JSON call with a text, as chat programs do, separated by commas. Unset: nobody.",
+            "",
+            values.as_alert_receivers,
         ),
         Variable(
             "GROUNDWORK_STATUS_PAGE",

@@ -199,7 +199,8 @@ class GroupForm(forms.Form):
         max_length=200,
         help_text=gettext_lazy("Its name or id, as the provider sends it."),
     )
-    role = forms.ChoiceField(label=gettext_lazy("Role"), choices=Role.choices)
+    # The first choice would be owner, which nobody should give by not looking.
+    role = forms.ChoiceField(label=gettext_lazy("Role"), choices=Role.choices, initial=Role.MEMBER)
 
 
 class DomainForm(forms.Form):

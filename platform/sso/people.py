@@ -124,7 +124,7 @@ def _entered(connection: SsoConnection, claims: Mapping[str, Any]) -> tuple[Memb
             actor=user_actor(member),
             action="sso.sign_in",
             object=connection,
-            data={"is_new": is_new},
+            data={"is_new": is_new, "protocol": connection.protocol},
         )
     return member, token
 

@@ -243,7 +243,7 @@ def rules_set(
             if not is_mfa_enabled(chosen.user) or not chosen.user.has_usable_password():
                 raise invalid(
                     "break_glass",
-                    _("This owner needs a password and a second factor first (Profile, Two-factor)."),
+                    _("This owner needs a password and a passkey or authenticator app first (Your account)."),
                 )
         rules = SignInRules(
             requires_sso=requires_sso,

@@ -228,7 +228,7 @@ def refused(request: HttpRequest, connection: SsoConnection, error: DomainError)
             actor=provider_actor(tenant, connection.name),
             action="sso.refuse",
             object=connection,
-            data={"code": error.code, "reason": reason[:300]},
+            data={"code": error.code, "reason": reason[:300], "protocol": connection.protocol},
         )
     told = error.message
     if isinstance(error, ProviderFailed):

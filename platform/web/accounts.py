@@ -18,6 +18,7 @@ from tenancy.models import Invite, User
 from tenancy.selectors import invite_read
 from web.attempts import attempt_take, attempt_undo, browser_remember
 from web.middleware import client_ip
+from web.sign_in_trail import password_refused, sign_in_record
 
 SESSION_KEY = "invite_token"
 
@@ -112,8 +113,14 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
     def _rollback_login_failed_rl_usage(self) -> None:
         """Take nothing back yet: a right password counts as a wrong one where ``authenticate`` refuses it."""
 
+    def authentication_failed(self, request: HttpRequest, **credentials: Any) -> None:
+        """Have the audit logs of a person's workspaces tell of a wrong password."""
+        super().authentication_failed(request, **credentials)
+        password_refused(request, str(credentials.get("email", "")))
+
     def post_login(self, request: HttpRequest, user: Any, **kwargs: Any) -> HttpResponse:
         """Answer a sign-in, and let the browser be known from now on."""
         response: HttpResponse = super().post_login(request, user, **kwargs)
+        sign_in_record(request, user)
         browser_remember(request, response, user.email)
         return response

@@ -19,9 +19,11 @@ class WebConfig(AppConfig):
         from web import windows
         from web.drf import schema  # noqa: F401 - registers how keys and sessions are documented
         from web.finished import finished_forget
+        from web.sign_in_trail import trail_start
         from web.sweeps import old_rows_sweep
 
         on_workspace_import(finished_forget)
+        trail_start()
         on_sweep(old_rows_sweep, every_s=300)
         for signature, sql in (
             (windows.TAKE_SIGNATURE, windows.TAKE_SQL),

@@ -167,7 +167,7 @@ document.addEventListener("click", (e) => {
     menu.querySelector("[name=is_pinned]").value = isPinned ? "" : "1";
     menu.querySelector("[data-conv-pin-label]").textContent = isPinned ? gettext("Unpin") : gettext("Pin");
     $("conv-rename-title").value = row.dataset.conv;
-    document.querySelector("[data-conv-erase-link]").href = row.dataset.convErase;
+    for (const el of document.querySelectorAll("[data-conv-erase-link]")) el.href = row.dataset.convErase;
     menu.showModal();
     const at = row.getBoundingClientRect(); // beneath the button, inside the window; a phone has it at the bottom
     const top = Math.min(at.bottom + 4, innerHeight - menu.offsetHeight - 8);
@@ -285,4 +285,12 @@ if (!("closedBy" in HTMLDialogElement.prototype)) {
   document.addEventListener("click", (e) => {
     if (e.target.matches("dialog[closedby=any]")) e.target.close(); // a click on the backdrop
   });
+}
+
+// --- a form that was refused comes back at the top of a page that may be long: lead to what it says ---
+const refused = document.querySelector("main [aria-invalid=true]");
+if (refused) {
+  const folded = refused.closest("details");
+  if (folded) folded.open = true;
+  refused.focus();
 }

@@ -173,11 +173,12 @@ def test_a_key_that_is_limited_to_collections_reads_no_trail(db: None) -> None:
 BASE = {"activity_id", "category_uid", "class_uid", "metadata", "severity_id", "time", "type_uid"}
 REQUIRED = {
     3001: {"user"},
+    3002: {"user", "service"},
     3004: {"entity"},
     6003: {"actor", "api", "src_endpoint"},
     6005: {"actor", "src_endpoint"},
 }
-ACTIVITIES = {3001: {1, 6, 7, 99}, 3004: {1, 2, 3, 4}, 6003: {1, 2, 3, 4}, 6005: {1, 4}}
+ACTIVITIES = {3001: {1, 6, 7, 99}, 3002: {1, 2}, 3004: {1, 2, 3, 4}, 6003: {1, 2, 3, 4}, 6005: {1, 4}}
 
 
 def assert_ocsf(event: dict[str, Any]) -> None:
@@ -201,6 +202,9 @@ def assert_ocsf(event: dict[str, Any]) -> None:
         ("member.add", 3001, 1),
         ("member.role_change", 3001, 7),
         ("member.leave", 3001, 6),
+        ("session.sign_in", 3002, 1),
+        ("session.sign_out", 3002, 2),
+        ("passkey.sign_in", 3002, 1),
         ("key.create", 3004, 1),
         ("key.revoke", 3004, 4),
         ("tool_grant.delete", 3004, 4),
@@ -231,6 +235,30 @@ def test_each_act_has_its_class_and_all_that_the_class_requires(
     assert (told["class_uid"], told["activity_id"]) == (class_uid, activity)
     assert told["metadata"]["uid"] == "acme:audit:5"
     assert told["unmapped"] == {"data": {"role": "admin"}, "hash": "h", "previous_hash": ""}
+
+
+@pytest.mark.parametrize(
+    ("protocol", "number"), [("oidc", (4, "OpenID")), ("saml", (5, "SAML")), ("", (0, "Unknown"))]
+)
+def test_a_company_sign_in_names_its_protocol_and_a_refusal_its_reason(protocol: str, number: Any) -> None:
+    data = {"protocol": protocol} if protocol else {}  # events of before have none
+    row = AuditEvent(
+        at=datetime.now(UTC), seq=1, action="sso.sign_in", actor_kind="user", user_id=4, data=data
+    )
+    told = event_ocsf(row, slug="acme")
+    assert_ocsf(told)
+    assert (told["auth_protocol_id"], told["auth_protocol"]) == number
+    assert told["status_id"] == 1
+    row.action, row.actor_kind, row.user_id = "sso.refuse", "system", None
+    row.data = {**data, "code": "sso_domain", "reason": "not verified"}
+    told = event_ocsf(row, slug="acme")
+    assert_ocsf(told)
+    assert (told["status_id"], told["status_code"], told["status_detail"]) == (
+        2,
+        "sso_domain",
+        "not verified",
+    )
+    assert told["user"] == {"name": "unknown"}
 
 
 def test_a_read_is_datastore_activity(db: None) -> None:

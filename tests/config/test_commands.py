@@ -270,3 +270,26 @@ def test_database_of_a_later_version_is_refused_in_one_line():
         output("prepare", "--no-demo")
     assert "9999_from_the_future" in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+def test_command_without_its_database_says_where_it_looked_in_one_line(tmp_path: Path) -> None:
+    """`up --data-dir` runs elsewhere than the commands look: the first one that a new operator types says so."""
+    done = subprocess.run(
+        [sys.executable, "manage.py", "createsuperuser", "--noinput", "--email", "op@example.org"],
+        cwd=ROOT,
+        env={k: v for k, v in os.environ.items() if k != "DATABASE_URL"}
+        | {"GROUNDWORK_DATA_DIR": str(tmp_path), "DJANGO_SETTINGS_MODULE": "config.settings.dev"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"The database in {tmp_path} isn't running. Start Groundwork")
+    assert done.stderr.count("\n") == 1
+
+
+def test_backups_go_to_a_folder_that_is_written_as_the_command_takes_it() -> None:
+    named = {"GROUNDWORK_BACKUP_URL": "/srv/all backups"}
+    assert env.get("GROUNDWORK_BACKUP_URL", named) == "file:///srv/all%20backups"
+    with pytest.raises(env.SettingsError, match="expected s3://"):
+        env.get("GROUNDWORK_BACKUP_URL", {"GROUNDWORK_BACKUP_URL": "backups"})

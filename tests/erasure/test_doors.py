@@ -104,6 +104,30 @@ def test_a_person_erases_their_own_account(home: Path, settings: Any) -> None:
     assert "only owner of" in text_of(refused)
 
 
+def test_an_operator_erases_the_account_of_a_row_and_nobody_else_does(home: Path, settings: Any) -> None:
+    settings.ERASURE_GRACE_DAYS = 7
+    side = Side()
+    person, owner = side.user("member"), side.user("owner")
+    page = f"{reverse('web:account-erasure')}?person={person.pk}"
+    members = reverse("web:settings-members", args=[side.tenant.slug])
+    assert signed_in(owner).get(page).status_code == 404
+    assert signed_in(owner).post(page, {"do": "erase", "confirm": person.email}).status_code == 404
+    assert f"person={person.pk}" not in text_of(signed_in(owner).get(members))
+    owner.is_superuser = owner.is_staff = True
+    owner.save()
+    client = signed_in(owner)
+    assert f"person={person.pk}" in text_of(client.get(members))
+    assert str(person) in text_of(client.get(page))
+    assert client.post(page, {"do": "erase", "confirm": owner.email}).status_code == 422
+    assert client.post(page, {"do": "erase", "confirm": person.email}).status_code == 302
+    assert "This account will be erased on" in text_of(client.get(page))
+    made = Erasure.objects.get(state="waiting")
+    assert (made.subject, made.requested_by) == (person.pk, owner.pk)
+    assert client.post(page, {"do": "undo"}).status_code == 302
+    assert not Erasure.objects.filter(state="waiting").exists()
+    assert client.get(f"{reverse('web:account-erasure')}?person=x").status_code == 404
+
+
 def test_all_retention_rules_are_on_one_page_with_what_they_would_remove(home: Path, settings: Any) -> None:
     settings.RETENTION_DAYS, settings.CONVERSATION_DAYS = 30, 0
     side = Side()

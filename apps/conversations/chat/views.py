@@ -258,7 +258,7 @@ def erase(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
         kind=Erasure.Kind.CONVERSATION,
         subject=conversation,
         back=reverse("conversations:detail", args=[tenant_slug, pk]),
-        goes="its attached files, its links, and dataset rows made from it",
+        goes=_("its attached files, its links, and dataset rows made from it"),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 from typing import Any
+from urllib.parse import urlencode
 
 from django import forms
 from django.contrib import admin, messages
@@ -14,6 +15,7 @@ from django.urls import path, reverse
 from django.utils import timezone
 
 from apps.tools.admin.base import HistoryAdmin, refusal_show
+from apps.tools.catalog.selectors import catalog_bundles
 from apps.tools.catalog.services import FIELDS as ENTRY_FIELDS
 from apps.tools.catalog.services import entry_delete, entry_set
 from apps.tools.exchange.files import FIELDS, MAX_BYTES, rows_write_csv, rows_write_json
@@ -22,8 +24,9 @@ from apps.tools.models import ToolEntry, Toolkit, ToolkitMember
 from apps.tools.toolkits.services import toolkit_delete, toolkit_set
 from basics.errors import Conflict, DomainError
 from tenancy.actors import Actor
-from tenancy.admin_scope import TenantScopedInline, admin_actor, page_tenant
+from tenancy.admin_scope import TenantScopedInline, admin_actor, is_operator, page_tenant
 from tenancy.models import Tenant
+from tenancy.scope import tenant_scope
 
 ALL = frozenset({"view", "add", "change", "delete"})
 TOOL_NAME = forms.TextInput(attrs={"list": "tools-known", "autocomplete": "off", "class": "vTextField"})
@@ -79,6 +82,32 @@ class ToolEntryAdmin(HistoryAdmin):
     def get_urls(self) -> list[Any]:
         view = self.admin_site.admin_view(self.exchange_view)
         return [path("exchange/", view, name="tools_exchange"), *super().get_urls()]
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
+        """Show the settings, and below them the other tools of the workspace, so that the list has all there are."""
+        context = {**(extra_context or {}), "plain_tools": self._plain(request)}
+        return super().changelist_view(request, context)
+
+    def _plain(self, request: HttpRequest) -> list[dict[str, str]]:
+        """Return the tools without settings, of the workspace that the page is about or the only one that there is."""
+        workspaces = list(Tenant.objects.all()[:2]) if is_operator(request) else []
+        tenant = page_tenant(request) or (workspaces[0] if len(workspaces) == 1 else None)
+        if tenant is None:
+            return []
+        add = reverse("admin:tools_toolentry_add")
+        with tenant_scope(tenant.pk):
+            stated = set(ToolEntry.objects.filter(tenant=tenant).values_list("name", flat=True))
+            bundles = catalog_bundles(actor=admin_actor(request, tenant.pk))
+            found = {tool.name: bundle.facts(tool).group for bundle in bundles for tool in bundle.tools()}
+        return [
+            {
+                "name": name,
+                "group": group,
+                "url": f"{add}?{urlencode({'name': name, 'tenant': tenant.pk})}",
+            }
+            for name, group in sorted(found.items())
+            if name not in stated
+        ]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         fields = list(super().get_readonly_fields(request, obj))

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.text import capfirst
 
 from apps.collections.models import Document, DocumentStatus
 from apps.tools.models import ToolVersion
@@ -82,6 +83,19 @@ class Needs:
     text: str
     count: int
     url: str
+
+
+def name_of(opts: Any) -> str:
+    """Return what the admin calls a model's list, of its ``_meta``."""
+    return NAMES.get(opts.label_lower) or str(capfirst(opts.verbose_name_plural))
+
+
+def group_of(opts: Any) -> dict[str, str]:
+    """Return name and address of the group that a model is in, of its ``_meta``; its app's where no group has it."""
+    place = {app: key for key, _, apps in GROUPS for app in apps}
+    key = MOVED.get(opts.label_lower, place.get(opts.app_label, ""))
+    name = next((name for one, name, _ in GROUPS if one == key), str(opts.app_config.verbose_name))
+    return {"name": name, "url": f"{reverse('admin:index')}#group-{key}"}
 
 
 def groups_of(app_list: list[dict[str, Any]]) -> list[dict[str, Any]]:

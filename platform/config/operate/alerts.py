@@ -123,7 +123,7 @@ RULES: Final = (
         ">",
         0,
         gettext_lazy("The last backup failed."),
-        gettext_lazy("The reason is below under Backups. It is tried again an hour later."),
+        gettext_lazy("The Installation page has the reason, under Backups. It is tried again an hour later."),
     ),
     AlertRule(
         "GroundworkBackupOverdue",
@@ -132,7 +132,7 @@ RULES: Final = (
         ">",
         43200,
         gettext_lazy("There is no good backup of the last 36 hours."),
-        gettext_lazy("See that a worker runs, then what is below under Backups."),
+        gettext_lazy("See that a worker runs, then Backups on the Installation page."),
     ),
     AlertRule(
         "GroundworkBackupUnproven",
@@ -141,7 +141,9 @@ RULES: Final = (
         ">",
         0,
         gettext_lazy("The last verification found that a backup can't be restored whole."),
-        gettext_lazy("The reason is below under Backups. Write a new backup and verify it."),
+        gettext_lazy(
+            "The Installation page has the reason, under Backups. Write a new backup and verify it."
+        ),
     ),
     AlertRule(
         "GroundworkBackupVerifyOverdue",

@@ -47,6 +47,31 @@ LANES = {
     "scan": gettext_lazy("Scanned pages"),
 }
 
+CHECKS = {
+    "database": gettext_lazy("Database"),
+    "postgres": gettext_lazy("PostgreSQL"),
+    "vector": gettext_lazy("Vectors"),
+    "walls": gettext_lazy("Isolation"),
+    "replica": gettext_lazy("Read replica"),
+    "queue": gettext_lazy("Queue"),
+    "worker": gettext_lazy("Workers"),
+    "backup": gettext_lazy("Backups"),
+    "listen": gettext_lazy("Notifications"),
+    "migrations": gettext_lazy("Migrations"),
+    "storage": gettext_lazy("Data directory"),
+    "embedder": gettext_lazy("Embedding"),
+    "models": gettext_lazy("Models"),
+    "files": gettext_lazy("File storage"),
+    "disk": gettext_lazy("Disk"),
+    "data directory": gettext_lazy("Access to data"),
+}
+"""What the page calls the checks of ``manage.py doctor``, whose names are short words for a terminal."""
+
+
+def check_word(check: Check) -> str:
+    """Return what the page calls a check."""
+    return str(CHECKS.get(check.name, check.name.capitalize()))
+
 
 def lasted(seconds: float) -> str:
     """Return a time as people say it: "40 s", "12 min", "3 h", "2 days"."""

@@ -14,7 +14,13 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
 from basics.errors import DomainError
-from config.operate.selectors import FAILED_DAYS, USAGE_DAYS, installation_read, worker_is_alive
+from config.operate.selectors import (
+    FAILED_DAYS,
+    USAGE_DAYS,
+    check_word,
+    installation_read,
+    worker_is_alive,
+)
 from config.operate.services import failed_retry
 from web.requests import UserRequest, signed_in
 
@@ -43,6 +49,7 @@ def overview(request: UserRequest) -> HttpResponse:
     now = installation_read()
     context = {
         "now": now,
+        "checks": [(check_word(check), check) for check in now.checks],
         "workers": [(worker, worker_is_alive(worker)) for worker in now.workers],
         "failed_days": FAILED_DAYS,
         "usage_days": USAGE_DAYS,

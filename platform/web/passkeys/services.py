@@ -15,9 +15,7 @@ from fido2.utils import websafe_encode
 
 from basics.errors import Conflict, Invalid, Missing
 from tenancy.models import User
-from tenancy.scope import tenant_scope
-from tenancy.selectors import membership_list, user_actor
-from tenancy.services import audit_record
+from web import sign_in_trail
 from web.passkeys.ceremonies import NewPasskey, PasskeyRefused, passkey_rows
 
 MAX_PASSKEYS = 20
@@ -103,22 +101,10 @@ def passkey_refusal_record(error: PasskeyRefused) -> None:
         trail_record(user=error.person, action="passkey.refuse", reason=error.reason)
 
 
-@transaction.atomic
 def trail_record(*, user: User, action: str, pk: int | None = None, **data: str | bool) -> None:
-    """Write an event about a person's passkey to the audit log of each workspace of theirs.
-
-    Each reads of the person what concerns its own doors, and nothing of the others.
-    """
-    for membership in sorted(membership_list(user=user), key=lambda one: one.tenant_id):
-        membership.user = user
-        with tenant_scope(membership.tenant_id):
-            audit_record(
-                tenant=membership.tenant,
-                actor=user_actor(membership),
-                action=action,
-                object_name="passkey" if pk is None else f"passkey {pk}",
-                data=data,
-            )
+    """Write an event about a person's passkey to the audit log of each workspace of theirs."""
+    name = "passkey" if pk is None else f"passkey {pk}"
+    sign_in_trail.trail_record(user=user, action=action, object_name=name, **data)
 
 
 def _row(user: User, pk: int) -> Authenticator:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from django.conf import settings
 from django.contrib import messages
-from django.http import HttpResponse
-from django.shortcuts import redirect, render
+from django.http import Http404, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -26,7 +26,7 @@ from erasure.services import (
     workspace_erase_request,
     workspace_erase_undo,
 )
-from tenancy.models import TenantModel
+from tenancy.models import TenantModel, User
 from web.forms import ConfirmForm, HoldForm, add_refusal
 from web.requests import TenantRequest, UserRequest, allowed, signed_in
 
@@ -93,40 +93,56 @@ def _workspace_do(request: TenantRequest, do: str, confirm: ConfirmForm, reason:
 def account_erasure(request: UserRequest) -> HttpResponse:
     """Show the erasure of one's own account and the reports of those one asked for; POST with ``do`` erase or undo.
 
-    With ``report``, a number, the report of that erasure.
+    With ``report``, a number, the report of that erasure. With ``person``, a number, an operator erases that account.
     """
     report = request.GET.get("report", "")
     if report.isdecimal() and len(report) < 19:
         row = erasure_get(by=request.user, pk=int(report))
         return render(request, "settings/erasure_report.html", {"row": row})
+    person = _person(request)
+    is_self = person.pk == request.user.pk
+    here = reverse("web:account-erasure") + ("" if is_self else f"?person={person.pk}")
     do = request.POST.get("do", "")
     form = ConfirmForm(request.POST if do == "erase" else None)
     if request.method == "POST":
         try:
             if do == "undo":
-                person_erase_undo(person=request.user, by=request.user)
-                messages.success(request, _("Your account stays."))
-                return redirect("web:account-erasure")
+                person_erase_undo(person=person, by=request.user)
+                messages.success(request, _("Your account stays.") if is_self else _("The account stays."))
+                return redirect(here)
             if do == "erase" and form.is_valid():
-                person_erase_request(
-                    person=request.user, by=request.user, confirm=form.cleaned_data["confirm"]
+                person_erase_request(person=person, by=request.user, confirm=form.cleaned_data["confirm"])
+                own = _("Your account will be erased. You can undo it until then.")
+                messages.success(
+                    request, own if is_self else _("The account will be erased. You can undo it until then.")
                 )
-                messages.success(request, _("Your account will be erased. You can undo it until then."))
-                return redirect("web:account-erasure")
+                return redirect(here)
         except DomainError as error:
             if do == "undo":
                 messages.error(request, error.message)
-                return redirect("web:account-erasure")
+                return redirect(here)
             add_refusal(form, error)
     context = {
         "form": form,
-        "open": erasure_open(Erasure.Kind.PERSON, request.user.pk),
+        "person": person,
+        "is_self": is_self,
+        "open": erasure_open(Erasure.Kind.PERSON, person.pk),
         "grace_days": settings.ERASURE_GRACE_DAYS,
         "rows": erasure_list(by=request.user),
     }
     return render(
         request, "settings/account_erasure.html", context, status=422 if request.method == "POST" else 200
     )
+
+
+def _person(request: UserRequest) -> User:
+    """Return whose account is meant: one's own, or for an operator the one that the address names. Raises Http404."""
+    named = request.GET.get("person", "")
+    if not named:
+        return request.user
+    if not (request.user.is_superuser and named.isascii() and named.isdecimal() and len(named) < 19):
+        raise Http404
+    return get_object_or_404(User, pk=int(named), is_active=True)
 
 
 def content_erasure_page(

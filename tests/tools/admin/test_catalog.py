@@ -36,6 +36,16 @@ def test_entry_is_written_by_its_service(cast: Cast, owner: Client) -> None:
     assert "tool_entry.delete" in trail(cast)
 
 
+def test_list_of_settings_also_has_the_tools_without_any(cast: Cast, owner: Client) -> None:
+    entry_set(**who(cast), name="calculate", title="Sums")
+    page = owner.get(url("toolentry_changelist"))
+    plain = {tool["name"]: tool["url"] for tool in page.context["plain_tools"]}
+    assert len(plain) > 20
+    assert "calculate" not in plain  # it has settings, and is in the list above
+    form = owner.get(plain["search"]).context["adminform"].form
+    assert form.initial["name"] == "search"
+
+
 def test_refusal_of_a_service_stands_at_its_field_and_nothing_is_lost(cast: Cast, owner: Client) -> None:
     entry_set(**who(cast), name="calculate", title="Sums")
     page = owner.post(url("toolentry_add"), {**ENTRY, "name": "calculate", "title": "Other"})

@@ -63,6 +63,8 @@ class Command(BaseCommand):
             raise CommandError(error.message, returncode=SCRATCH_BUSY) from error
         except DomainError as error:
             raise CommandError(f"{error.message} {getattr(error, 'reason', '')}".strip()) from error
+        except OSError as error:  # a folder that isn't there, is full, or is another's
+            raise CommandError(f"{error.strerror or error}: {error.filename or options['place']}") from error
 
     def _create(self, url: str, options: dict[str, Any]) -> None:
         made = recorded(
@@ -137,7 +139,7 @@ class Command(BaseCommand):
             self.stdout.write(done.keys)
         self.stdout.write(
             f"Restored {done.manifest.name}: {done.manifest.rows:,} rows, {done.brought:,} originals brought. "
-            "Run: python manage.py doctor"
+            "Next: python manage.py prepare --no-demo, then: python manage.py doctor"
         )
 
     def _prune(self, url: str, options: dict[str, Any]) -> None:

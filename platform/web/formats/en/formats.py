@@ -13,3 +13,9 @@ CLOCK = "H:i"
 CLOCK_SECOND = "H:i:s"
 MONTH = "F"
 MONTH_YEAR = "F Y"
+# What Django itself writes, as in the admin: as above.
+DATE_FORMAT = DAY
+TIME_FORMAT = CLOCK
+DATETIME_FORMAT = DAY_TIME
+SHORT_DATE_FORMAT = DAY
+SHORT_DATETIME_FORMAT = DAY_TIME
