@@ -11,7 +11,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 from django.views.decorators.vary import vary_on_headers
 
-from apps.conversations.chat.days import days_grouped
+from apps.conversations.display.days import days_grouped
 from apps.conversations.transcript import selectors
 from apps.conversations.transcript.search import MAX_QUERY, MOST_FOUND, conversation_find
 from apps.conversations.turns.conversations import conversation_pin
@@ -58,7 +58,8 @@ def recent(request: TenantRequest, tenant_slug: str) -> HttpResponse:
     pk = request.GET.get("open", "")
     context: dict[str, Any] = {}
     if pk.isascii() and pk.isdigit() and len(pk) < 19:
-        context["open"] = selectors.conversation_list(actor=request.actor).filter(pk=int(pk)).first()
+        rows = selectors.conversation_list(actor=request.actor, archived=None)
+        context["open"] = rows.filter(pk=int(pk)).first()
     if context.get("open") is not None:
         assistant_id = context["open"].assistant_id
         context["notices"] = budget_notices(actor=request.actor, assistant_id=assistant_id)
