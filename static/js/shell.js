@@ -167,6 +167,12 @@ document.addEventListener("click", (e) => {
     menu.querySelector("[name=is_pinned]").value = isPinned ? "" : "1";
     menu.querySelector("[data-conv-pin-label]").textContent = isPinned ? gettext("Unpin") : gettext("Pin");
     $("conv-rename-title").value = row.dataset.conv;
+    for (const el of document.querySelectorAll("[data-conv-pk][name]")) el.value = row.dataset.convPk;
+    const isArchived = "convArchived" in row.dataset;
+    menu.querySelector("[name=do]").value = isArchived ? "unarchive" : "archive";
+    menu.querySelector("[data-conv-archive-label]").textContent = isArchived
+      ? gettext("Restore")
+      : gettext("Archive");
     document.querySelector("[data-conv-erase-link]").href = row.dataset.convErase;
     menu.showModal();
     const at = row.getBoundingClientRect(); // beneath the button, inside the window; a phone has it at the bottom
@@ -180,7 +186,9 @@ document.addEventListener("click", (e) => {
   const next = e.target.closest("[data-conv-open]");
   if (!next) return;
   menu.close();
-  $(next.dataset.convOpen).showModal();
+  const dialog = $(next.dataset.convOpen);
+  dialog.showModal();
+  for (const part of dialog.querySelectorAll("[data-lazy]")) htmx.trigger(part, "gw:open");
 });
 document.addEventListener("htmx:config:request", (e) => {
   const what = e.target.dataset?.convForm;
@@ -193,6 +201,16 @@ document.addEventListener("htmx:finally:request", (e) => {
   announce(form.dataset.done);
   document.dispatchEvent(new Event("gw:listed")); // each list asks for itself
 });
+
+// --- a fold of the side bar: it stays as a person left it, and reads what it shows when it is open first -----------
+for (const fold of document.querySelectorAll("[data-fold]")) {
+  const key = `gw.fold.${fold.dataset.fold}`;
+  fold.addEventListener("toggle", () => {
+    localStorage.setItem(key, fold.open ? "1" : "");
+    if (fold.open) htmx.trigger(fold, "gw:unfold");
+  });
+  if (localStorage.getItem(key)) addEventListener("load", () => fold.open = true, { once: true });
+}
 
 // --- work that has ended: a page that nobody looks at says so when it asks, and the end of a page's own stream counts as
 // looked at (web/finished.py) ----------------------------------------------------------------------

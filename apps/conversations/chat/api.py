@@ -64,7 +64,9 @@ class ConversationsView(TenantAPIView):
         tags=["conversations"],
         responses=ConversationOutput(many=True),
         parameters=[
-            OpenApiParameter("archived", bool, description="Return archived conversations instead of the others."),
+            OpenApiParameter(
+                "archived", bool, description="Return archived conversations instead of the others."
+            ),
             OpenApiParameter("project", int, description="Only those of this project."),
         ],
     )

@@ -140,7 +140,9 @@ class ConversationOutput(serializers.Serializer[Any]):
     project_id = serializers.IntegerField(
         allow_null=True, help_text="The project it belongs to; null for none."
     )
-    is_archived = serializers.SerializerMethodField(help_text="Put away: in no list but that of archived ones.")
+    is_archived = serializers.SerializerMethodField(
+        help_text="Put away: in no list but that of archived ones."
+    )
     created_at = serializers.DateTimeField()
     updated_at = serializers.DateTimeField()
 

@@ -1,8 +1,9 @@
 import django.db.models.deletion
 import django.db.models.functions.datetime
-import tenancy.fields
 from django.conf import settings
 from django.db import migrations, models
+
+import tenancy.fields
 
 
 class Migration(migrations.Migration):

@@ -98,7 +98,8 @@ class Conversation(TenantModel):
         null=True, help_text="When its owner put it away; the next question brings it back."
     )
     removed_at = models.DateTimeField(
-        null=True, help_text="When its owner deleted it; it is gone for good within the hour that undoes this."
+        null=True,
+        help_text="When its owner deleted it; it is gone for good within the hour that undoes this.",
     )
     created_at = models.DateTimeField(db_default=Now())
     updated_at = models.DateTimeField(db_default=Now())

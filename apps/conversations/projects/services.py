@@ -171,6 +171,12 @@ def project_delete(*, tenant: Tenant, actor: Actor, project: Project, conversati
     return deleted
 
 
+def editing_allowed(project: Project) -> None:
+    """Refuse who may not change a project, a row of ``project_list``. Raises Denied."""
+    if not getattr(project, "is_editable", False):
+        raise _not_yours()
+
+
 def person_projects_erase(person: User) -> Mapping[str, int]:
     """Delete a person's projects that nobody else sees, in every workspace; shared ones stay, without an owner."""
     own = Project.objects.filter(user=person, sharing=Sharing.OWNER)
@@ -189,8 +195,12 @@ def _locked(actor: Actor, project: Project) -> Project:
     if row is None:
         raise Missing("project")
     if not rows.filter(editable_by(actor), pk=row.pk).exists():
-        raise Denied("project_not_yours", _("Only the owner of this project can change it. Ask them."))
+        raise _not_yours()
     return row
+
+
+def _not_yours() -> Denied:
+    return Denied("project_not_yours", _("Only the owner of this project can change it. Ask them."))
 
 
 def _strangers_leave(tenant: Tenant, row: Project) -> int:
@@ -232,7 +242,9 @@ def _person_needed(actor: Actor) -> None:
     if actor.user_id is None or actor.collections is not None:
         raise Denied(
             "person_needed",
-            _("A project belongs to a person. Use a key that acts for a person and isn't limited to collections."),
+            _(
+                "A project belongs to a person. Use a key that acts for a person and isn't limited to collections."
+            ),
         )
 
 
