@@ -195,8 +195,8 @@ document.addEventListener("htmx:config:request", (e) => {
   if (what) e.detail.ctx.request.action = row.dataset[`conv${what[0].toUpperCase()}${what.slice(1)}`];
 });
 document.addEventListener("htmx:finally:request", (e) => {
-  const form = e.target.closest?.("[data-conv-form]"), status = e.detail.ctx?.response?.status ?? 0;
-  if (!form || status < 200 || status >= 300) return;
+  const form = e.target, status = e.detail.ctx?.response?.status ?? 0;
+  if (!form.dataset?.convForm || status < 200 || status >= 300) return;
   form.closest("dialog").close();
   announce(form.dataset.done);
   document.dispatchEvent(new Event("gw:listed")); // each list asks for itself

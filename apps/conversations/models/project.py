@@ -86,7 +86,7 @@ class ProjectCollection(TenantModel):
     project = TenantForeignKey(Project, related_name="scope", db_index=False)
     collection = TenantForeignKey(Collection, related_name="+")
 
-    objects = ProjectPartQuerySet.as_manager()
+    objects = ProjectPartQuerySet.as_manager()  # type: ignore[misc]
 
     class Meta:
         constraints = [
@@ -103,7 +103,7 @@ class ProjectMember(TenantModel):
     project = TenantForeignKey(Project, related_name="members", db_index=False)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
 
-    objects = ProjectPartQuerySet.as_manager()
+    objects = ProjectPartQuerySet.as_manager()  # type: ignore[misc]
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["project", "user"], name="project_member_once")]

@@ -60,7 +60,7 @@ def project_create(
     people = _people(tenant, actor, members)
     with transaction.atomic():
         advisory_lock(f"projects:{tenant.pk}:{actor.user_id}")
-        if Project.objects.filter(tenant=tenant, user_id=actor.user_id).count() >= MAX_PROJECTS:
+        if Project.objects.filter(tenant=tenant, user_id=row.user_id).count() >= MAX_PROJECTS:
             raise _refused("name", _("A person can have at most %(most)s projects.") % {"most": MAX_PROJECTS})
         row.save(force_insert=True)
         _collections_write(row, [c.pk for c in chosen])
@@ -207,7 +207,7 @@ def _strangers_leave(tenant: Tenant, row: Project) -> int:
     """Take conversations of those who don't see a project any more out of it; return how many."""
     if row.sharing == Sharing.WORKSPACE:
         return 0
-    allowed = {row.user_id} - {None}
+    allowed: set[int] = set() if row.user_id is None else {row.user_id}
     if row.sharing == Sharing.MEMBERS:
         allowed |= set(row.members.values_list("user_id", flat=True))
     inside = Conversation.objects.filter(tenant=tenant, project=row)
