@@ -12,6 +12,9 @@ from apps.conversations.models import (
     ConversationShare,
     Feedback,
     Message,
+    Project,
+    ProjectCollection,
+    ProjectMember,
     QueuedQuestion,
     ShareReader,
     Turn,
@@ -103,3 +106,24 @@ class QueuedQuestionAdmin(JournalAdmin):
     list_filter = ("created_at",)
     list_select_related = ("conversation",)
     search_fields = ("text",)
+
+
+class ProjectScopeInline(JournalInline):
+    model = ProjectCollection
+    fields = ("collection",)
+    readonly_fields = fields
+
+
+class ProjectMemberInline(JournalInline):
+    model = ProjectMember
+    fields = ("user",)
+    readonly_fields = fields
+
+
+@admin.register(Project)
+class ProjectAdmin(JournalAdmin):
+    list_display = ("name", "user", "sharing", "created_at", "updated_at")
+    list_filter = ("sharing", "created_at", ("user", admin.RelatedOnlyFieldListFilter))
+    list_select_related = ("user",)
+    search_fields = ("name", "user__email")
+    inlines = (ProjectScopeInline, ProjectMemberInline)

@@ -18,6 +18,7 @@ from apps.conversations.openai.responses_api import (
     ResponsesView,
     ResponseView,
 )
+from apps.conversations.projects import api as project_api
 from apps.conversations.rules import api as rules_api
 from apps.conversations.sharing import api as share_api
 from apps.conversations.traces import api as trace_api
@@ -29,6 +30,7 @@ _FILES = f"{_ONE}/attachments"
 urlpatterns = [
     path("conversations", api.ConversationsView.as_view(), name="conversations-list"),
     path("conversations/search", list_api.ConversationSearchView.as_view(), name="conversations-search"),
+    path("conversations/bulk", list_api.ConversationsBulkView.as_view(), name="conversations-bulk"),
     path("conversations/rules", rules_api.ConversationRulesView.as_view(), name="conversations-rules"),
     path(
         "conversations/rules/preview",
@@ -69,6 +71,8 @@ urlpatterns = [
     path("runs/<int:pk>/decisions", api.DecisionsView.as_view(), name="decisions-list"),
     path("runs/<int:pk>/decisions/<int:decision_pk>", api.DecisionView.as_view(), name="decisions-detail"),
     path("runs/<int:pk>/events", api.RunEventsView.as_view(), name="runs-events"),
+    path("projects", project_api.ProjectsView.as_view(), name="projects-list"),
+    path("projects/<int:pk>", project_api.ProjectView.as_view(), name="projects-detail"),
     path("assistants", assistant_api.AssistantsView.as_view(), name="assistants-list"),
     path("assistants/<int:pk>", assistant_api.AssistantView.as_view(), name="assistants-detail"),
     path(

@@ -20,6 +20,7 @@ class ConversationsConfig(AppConfig):
         "ConversationShare": "names: title snapshot",
         "QueuedQuestion": "names: text request problem; codes: model",
         "ConversationRules": "codes: support_model",
+        "Project": "names: name instructions; codes: sharing",
     }
     moves = {  # what an import does with their rows: see exports.moves
         "AssistantVersion": "plain: output_schema starters",
@@ -34,6 +35,7 @@ class ConversationsConfig(AppConfig):
     def ready(self) -> None:
         from apps.collections.storage.lost import on_document_lost
         from apps.conversations.assistants.selectors import assistant_names
+        from apps.conversations.projects.services import person_projects_erase
         from apps.conversations.rules.services import (
             CONVERSATIONS as KEPT_CONVERSATIONS,
         )
@@ -62,6 +64,7 @@ class ConversationsConfig(AppConfig):
         audit_names_judged_by("conversations.conversation", conversations_unnamed)
         on_document_lost(titles_later)
         on_person_erase(person_conversations_erase)
+        on_person_erase(person_projects_erase)
         on_content_erase(conversations_made_erase)
         content_kind_register(CONVERSATIONS)
         retention_kind_register(KEPT_CONVERSATIONS, [UNDER_WAY], every_s=300)
@@ -71,6 +74,7 @@ class ConversationsConfig(AppConfig):
                 "conversation_id": "conversations.Conversation",
                 "turn_id": "conversations.Turn",
                 "assistant_id": "conversations.Assistant",
+                "project_id": "conversations.Project",
             }
         )
         on_workspace_import(conversations_arrived)

@@ -16,6 +16,7 @@ from apps.conversations.answering.follow_up_jobs import (
     answer_check,
     conversation_title,
     queue_next,
+    removed_purge,
     titles_withhold,
 )
 from apps.conversations.answering.helpers import helper_tools
@@ -26,6 +27,7 @@ from apps.conversations.attachments.services import unreadable
 from apps.conversations.display.attached_files import problem_of, state_of
 from apps.conversations.models import Attachment, Conversation, Message, Turn
 from apps.conversations.openai.work import completion_work
+from apps.conversations.projects.selectors import project_instructions
 from apps.conversations.toolset import bundle as tools
 from apps.conversations.transcript import selectors
 from apps.conversations.transcript.branch_tree import HISTORY_TURNS, branch_before
@@ -59,6 +61,7 @@ __all__ = [
     "conversation_title",
     "history_of",
     "queue_next",
+    "removed_purge",
     "titles_withhold",
     "turn_run",
 ]
@@ -150,6 +153,7 @@ def _prepare(tenant_id: int, turn_id: int, run_id: int) -> _Prepared | None:
         tools=None if version is None else version_tools(version, collections),
         off=frozenset(turn.conversation.tools_off),
     )
+    instructions = project_instructions(actor=actor, conversation=turn.conversation)
     provider = provider_for(turn.tenant, run.model)
     profile = loop_model(provider, run.model)[1]
     given = given_of(files, parse_model(run.model)[0], profile or Profile())
@@ -165,6 +169,7 @@ def _prepare(tenant_id: int, turn_id: int, run_id: int) -> _Prepared | None:
         loaded=lambda: selectors.tools_loaded(turn),
         beside=[] if version is None else helper_tools(version, lambda: answering.toolset),
         given=given,
+        project=instructions,
     )
     return _Prepared(
         tenant=turn.tenant,

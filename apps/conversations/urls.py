@@ -5,8 +5,9 @@ from __future__ import annotations
 from django.urls import path
 
 from apps.conversations.branches import views as branch_views
-from apps.conversations.chat import attachment_views, list_views, queue_views, views
+from apps.conversations.chat import attachment_views, bulk_views, list_views, queue_views, views
 from apps.conversations.feedback import views as feedback_views
+from apps.conversations.projects import views as project_views
 from apps.conversations.rules import views as rules_views
 from apps.conversations.sharing import views as share_views
 from apps.conversations.traces import views as trace_views
@@ -17,6 +18,15 @@ urlpatterns = [
     path("new/", views.create, name="create"),
     path("attachments/", attachment_views.begin, name="attachment-begin"),
     path("all/", list_views.index, name="list"),
+    path("all/change/", bulk_views.change, name="bulk"),
+    path("all/undo/", bulk_views.undo, name="bulk-undo"),
+    path("projects/", project_views.index, name="projects"),
+    path("projects/new/", project_views.create, name="project-create"),
+    path("projects/side/", project_views.side, name="projects-side"),
+    path("projects/choices/", project_views.choices, name="project-choices"),
+    path("projects/<int:pk>/", project_views.detail, name="project"),
+    path("projects/<int:pk>/edit/", project_views.edit, name="project-edit"),
+    path("projects/<int:pk>/delete/", project_views.delete, name="project-delete"),
     path("recent/", list_views.recent, name="recent"),
     path("settings/", rules_views.rules, name="settings-rules"),
     path("shared/<uuid:key>/", share_views.shared, name="shared"),

@@ -27,7 +27,7 @@ BUNDLES: Mapping[str, Sequence[str]] = {
         f"css/{name}.css"
         for name in (
             *("app", "pages", "collections", "tools", "assistants"),
-            *("answers", "usage", "evaluations", "datasets", "pygments", "help", "languages"),
+            *("answers", "usage", "evaluations", "datasets", "projects", "pygments", "help", "languages"),
         )
     ],
     "core.js": ["vendor/htmx/htmx.min.js", "vendor/htmx/hx-sse.min.js"],

@@ -67,7 +67,7 @@ function next() {
   const job = running, xhr = job.xhr = new XMLHttpRequest(), body = new FormData();
   body.append("file", job.file, job.file.name);
   if (begun && !begun.value) {
-    for (const name of ["model", "assistant"]) {
+    for (const name of ["model", "assistant", "project"]) {
       if (form.elements[name]?.value) body.append(name, form.elements[name].value);
     }
     for (const c of document.querySelectorAll("#scope-menu input:checked")) {

@@ -168,6 +168,12 @@ document.addEventListener("click", (e) => {
     menu.querySelector("[data-conv-pin-label]").textContent = isPinned ? gettext("Unpin") : gettext("Pin");
     $("conv-rename-title").value = row.dataset.conv;
     for (const el of document.querySelectorAll("[data-conv-erase-link]")) el.href = row.dataset.convErase;
+    for (const el of document.querySelectorAll("[data-conv-pk][name]")) el.value = row.dataset.convPk;
+    const isArchived = "convArchived" in row.dataset;
+    menu.querySelector("[name=do]").value = isArchived ? "unarchive" : "archive";
+    menu.querySelector("[data-conv-archive-label]").textContent = isArchived
+      ? gettext("Restore")
+      : gettext("Archive");
     menu.showModal();
     const at = row.getBoundingClientRect(); // beneath the button, inside the window; a phone has it at the bottom
     const top = Math.min(at.bottom + 4, innerHeight - menu.offsetHeight - 8);
@@ -180,19 +186,31 @@ document.addEventListener("click", (e) => {
   const next = e.target.closest("[data-conv-open]");
   if (!next) return;
   menu.close();
-  $(next.dataset.convOpen).showModal();
+  const dialog = $(next.dataset.convOpen);
+  dialog.showModal();
+  for (const part of dialog.querySelectorAll("[data-lazy]")) htmx.trigger(part, "gw:open");
 });
 document.addEventListener("htmx:config:request", (e) => {
   const what = e.target.dataset?.convForm;
   if (what) e.detail.ctx.request.action = row.dataset[`conv${what[0].toUpperCase()}${what.slice(1)}`];
 });
 document.addEventListener("htmx:finally:request", (e) => {
-  const form = e.target.closest?.("[data-conv-form]"), status = e.detail.ctx?.response?.status ?? 0;
-  if (!form || status < 200 || status >= 300) return;
+  const form = e.target, status = e.detail.ctx?.response?.status ?? 0;
+  if (!form.dataset?.convForm || status < 200 || status >= 300) return;
   form.closest("dialog").close();
   announce(form.dataset.done);
   document.dispatchEvent(new Event("gw:listed")); // each list asks for itself
 });
+
+// --- a fold of the side bar: it stays as a person left it, and reads what it shows when it is open first -----------
+for (const fold of document.querySelectorAll("[data-fold]")) {
+  const key = `gw.fold.${fold.dataset.fold}`;
+  fold.addEventListener("toggle", () => {
+    localStorage.setItem(key, fold.open ? "1" : "");
+    if (fold.open) htmx.trigger(fold, "gw:unfold");
+  });
+  if (localStorage.getItem(key)) addEventListener("load", () => fold.open = true, { once: true });
+}
 
 // --- work that has ended: a page that nobody looks at says so when it asks, and the end of a page's own stream counts as
 // looked at (web/finished.py) ----------------------------------------------------------------------

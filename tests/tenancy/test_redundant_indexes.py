@@ -30,6 +30,10 @@ BARE = {
         "document_id",
     ): "few rows a workspace, which deletions find by its own index",
     ("collections_embedding", "space_id"): "millions of rows, and a space is deleted when none is left",
+    (
+        "conversations_conversation",
+        "project_id",
+    ): "read with its owner; a deleted project looks through its workspace",
 }
 """References without an index, and why."""
 _BARE = """

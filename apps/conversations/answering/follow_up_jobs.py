@@ -1,10 +1,10 @@
-"""The jobs that follow an answer: it is checked again, the question that waits is asked, the conversation gets its title."""
+"""The jobs that follow an answer: it is checked again, the next question is asked, the conversation gets its title or goes."""
 
 from __future__ import annotations
 
 from apps.conversations.support import services as support_services
-from apps.conversations.turns import lost_titles, queue, titles
-from jobs.context import JobContext
+from apps.conversations.turns import bulk, lost_titles, queue, titles
+from jobs.context import JobContext, JobPostponed
 from jobs.registry import job
 from tenancy.actors import system_actor
 from tenancy.models import Tenant
@@ -48,3 +48,15 @@ async def titles_withhold(ctx: JobContext, *, document_id: int) -> None:
     tenant = Tenant(pk=ctx.tenant_id)
     actor = system_actor(ctx.tenant_id, ctx.user_id)
     await ctx.in_db(lambda: lost_titles.titles_withhold(tenant=tenant, actor=actor, document=document_id))
+
+
+@job(bulk.JOB_KIND, lane="cpu", max_attempts=5)
+def removed_purge(ctx: JobContext) -> None:
+    """Delete for good the conversations whose deletion can't be undone any more.
+
+    Raises:
+        JobPostponed: others can still be brought back.
+    """
+    wait_s = bulk.removed_purge(tenant=Tenant.objects.get(pk=ctx.tenant_id))
+    if wait_s:
+        raise JobPostponed(wait_s)

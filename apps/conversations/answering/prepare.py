@@ -37,6 +37,7 @@ _QUICK = (
     "these passages alone; you cannot search again."
 )
 _CODE = "You reach your tools through programs: write one that calls them."
+_PROJECT = "Instructions of the project that this conversation is in. Where they contradict what is said above, that holds:"
 _REPAIRS = 1
 _FREE = Options()
 
@@ -69,6 +70,7 @@ def answering_of(
     beside: Sequence[Tool] = (),
     is_text: bool = False,
     given: FilesInScope = FilesInScope(),  # noqa: B008 - frozen
+    project: str = "",
 ) -> Answering:
     """Return how a version answers; without one, the model calls tools as it sees fit.
 
@@ -81,6 +83,7 @@ def answering_of(
         beside: tools that ask other assistants; not for modes with tools of their own.
         is_text: no form, whatever the version has: another assistant reads it.
         given: the files that were attached to the conversation.
+        project: instructions of the project that the conversation is in; "" for none.
 
     Raises:
         Conflict: ``programs_not_allowed``, the version answers with programs, which this person may not run.
@@ -129,7 +132,12 @@ def answering_of(
     return Answering(
         provider=provider,
         system=_system(
-            version, mode, collections.values(), is_formed=form is not None, has_files=bool(reading)
+            version,
+            mode,
+            collections.values(),
+            is_formed=form is not None,
+            has_files=bool(reading),
+            project=project,
         ),
         history=_remembered(history, options.memory_turns),
         toolset=toolset,
@@ -170,9 +178,15 @@ async def answering_execute(
 
 
 def _system(
-    version: AssistantVersion | None, mode: Mode, names: Iterable[str], *, is_formed: bool, has_files: bool
+    version: AssistantVersion | None,
+    mode: Mode,
+    names: Iterable[str],
+    *,
+    is_formed: bool,
+    has_files: bool,
+    project: str,
 ) -> str:
-    """Return our rules, then those of the mode and the form, then the assistant's own prompt."""
+    """Return our rules, then those of the mode and the form, the assistant's own prompt, and last the project's."""
     parts = []
     if mode == Mode.QUICK:
         parts.append(_QUICK)
@@ -182,6 +196,8 @@ def _system(
         parts.append(CITING)
     if version is not None and version.prompt.strip():
         parts.append(version.prompt.strip())
+    if project.strip():
+        parts.append(f"{_PROJECT}\n{project.strip()}")
     return tools.system_prompt(names, "\n\n".join(parts), has_files=has_files)
 
 

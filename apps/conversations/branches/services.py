@@ -142,6 +142,7 @@ def conversation_fork(*, tenant: Tenant, actor: Actor, turn: Turn) -> Conversati
             assistant_id=row.assistant_id,
             pinned_version_id=row.pinned_version_id,
             forked_from=row,
+            project_id=row.project_id,
             tools_off=row.tools_off,
         )
         scope_write(tenant, fork, [chosen.collection for chosen in row.scope.select_related("collection")])

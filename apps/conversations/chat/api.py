@@ -20,6 +20,7 @@ from apps.conversations.chat.shapes import (
     BranchesInput,
     ConversationInput,
     ConversationOutput,
+    ConversationsFilter,
     ConversationUpdate,
     RetryInput,
     RunOutput,
@@ -28,7 +29,7 @@ from apps.conversations.chat.shapes import (
 from apps.conversations.models import Conversation, QueuedQuestion, Turn
 from apps.conversations.transcript import selectors
 from apps.conversations.transcript.shown import events_shown, run_answer, run_withheld
-from apps.conversations.turns import conversations, queue
+from apps.conversations.turns import bulk, conversations, queue
 from apps.conversations.turns import services as turns_services
 from apps.tools.approvals.shapes import DecisionInput, DecisionOutput
 from basics.errors import Missing
@@ -59,11 +60,23 @@ class ConversationsView(TenantAPIView):
     pagination_class = Pagination
 
     @extend_schema(
-        operation_id="conversations_list", tags=["conversations"], responses=ConversationOutput(many=True)
+        operation_id="conversations_list",
+        tags=["conversations"],
+        responses=ConversationOutput(many=True),
+        parameters=[
+            OpenApiParameter(
+                "archived", bool, description="Return archived conversations instead of the others."
+            ),
+            OpenApiParameter("project", int, description="Only those of this project."),
+        ],
     )
     def get(self, request: Request) -> Response:
         """List conversations, newest first."""
-        rows = selectors.conversation_list(actor=self.actor).select_related("assistant")
+        wanted = valid(ConversationsFilter, request.query_params)
+        rows = selectors.conversation_list(actor=self.actor, archived=wanted["archived"])
+        rows = rows.select_related("assistant")
+        if "project" in wanted:
+            rows = rows.filter(project=wanted["project"])
         return self.paginated(rows, ConversationOutput)
 
     @extend_schema(
@@ -96,7 +109,7 @@ class ConversationView(TenantAPIView):
         responses=ConversationOutput,
     )
     def patch(self, request: Request, pk: int) -> Response:
-        """Change the title, whether it is pinned, or the collections that are searched."""
+        """Change the title, whether it is pinned or archived, its project, or the collections that are searched."""
         conversation = selectors.conversation_get(actor=self.actor, pk=pk)
         values = valid(ConversationUpdate, request.data)
         who: dict[str, Any] = {"tenant": self.tenant, "actor": self.actor, "conversation": conversation}
@@ -106,6 +119,11 @@ class ConversationView(TenantAPIView):
             conversations.conversation_pin(**who, is_pinned=values["is_pinned"])
         if "collections" in values:
             conversations.scope_set(**who, collections=values["collections"])
+        several: dict[str, Any] = {"tenant": self.tenant, "actor": self.actor, "conversations": [pk]}
+        if "project" in values:
+            bulk.conversations_move(**several, project=values["project"])
+        if "is_archived" in values:
+            bulk.conversations_archive(**several, is_archived=values["is_archived"])
         return Response(conversation_out(self, pk))
 
     @extend_schema(operation_id="conversations_delete", tags=["conversations"], responses={204: None})
@@ -344,7 +362,7 @@ class RunEventsView(StreamingAPIView):
 
 def conversation_out(view: TenantAPIView, pk: int) -> dict[str, Any]:
     """Return a conversation as the API shows it. Raises Missing."""
-    row = selectors.conversation_list(actor=view.actor).filter(pk=pk).first()
+    row = selectors.conversation_list(actor=view.actor, archived=None).filter(pk=pk).first()
     if row is None:
         raise Missing("conversation")
     return dict(ConversationOutput(row).data)

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_GET, require_POST
 from apps.collections.documents.uploads import posted_file
 from apps.conversations.attachments import services as attachments_services
 from apps.conversations.attachments.selectors import attachment_bytes, attachment_get
-from apps.conversations.chat.composer import collections_read
+from apps.conversations.chat.composer import collections_read, project_read
 from apps.conversations.display.attached_files import attachment_view, is_audio
 from apps.conversations.models import Attachment, Conversation
 from apps.conversations.transcript import selectors
@@ -34,6 +34,7 @@ def begin(request: TenantRequest, tenant_slug: str) -> HttpResponse:
         collections=collections_read(request),
         model=request.POST.get("model", ""),
         assistant=request.POST.get("assistant", ""),
+        project=project_read(request),
         **posted_file(request),
     )
     return _chip(request, row)

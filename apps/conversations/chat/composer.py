@@ -11,8 +11,9 @@ from django.utils.translation import gettext as _
 
 from apps.conversations.attachments.selectors import attachments_unsent
 from apps.conversations.display.attached_files import attachment_view
-from apps.conversations.models import Assistant, Attachment, Conversation
+from apps.conversations.models import Assistant, Attachment, Conversation, Project
 from apps.conversations.transcript import selectors
+from apps.conversations.turns.conversations import project_scope
 from basics.errors import Invalid
 from budgets.selectors import budget_notices
 from runs.providers import EXTRACTIVE
@@ -21,9 +22,12 @@ from web.requests import TenantRequest
 
 
 def composer_context(
-    request: TenantRequest, conversation: Conversation | None, assistant: Assistant | None = None
+    request: TenantRequest,
+    conversation: Conversation | None,
+    assistant: Assistant | None = None,
+    project: Project | None = None,
 ) -> dict[str, Any]:
-    """Return what the message box needs; ``assistant`` is who was chosen for a new conversation."""
+    """Return what the message box needs; ``assistant`` and ``project`` were chosen for a new conversation."""
     pinned = None
     if conversation is not None:
         assistant, pinned = conversation.assistant, conversation.pinned_version
@@ -36,6 +40,8 @@ def composer_context(
     # “Ask this collection” leads here.
     asked = request.GET.get("collection", "")
     chosen = [int(asked)] if asked.isascii() and asked.isdigit() and len(asked) < 19 else []
+    if project is not None:
+        chosen = [row.pk for row in project_scope(request.actor, project)]
     if conversation is not None:
         chosen = [] if conversation.searches_all else selectors.scope_pks(conversation)
     collections = [
@@ -54,6 +60,7 @@ def composer_context(
     return {
         "conversation": conversation,
         "assistant": assistant,
+        "project": project if conversation is None else conversation.project,
         "pinned": pinned,
         "models": [
             {"id": m.id, "label": m.label, "is_extractive": m.provider == EXTRACTIVE, "sees": _sees(m)}
@@ -102,6 +109,12 @@ def tools_off_read(request: HttpRequest) -> list[str]:
 def collections_read(request: HttpRequest) -> list[int]:
     """Return the ids of the chosen collections. Raises Invalid."""
     return ids_read(request, "collections", _("One of the chosen collections does not exist."))
+
+
+def project_read(request: HttpRequest) -> int | None:
+    """Return the id of the project that a form names, None for none. Raises Invalid."""
+    found = ids_read(request, "project")
+    return found[0] if found else None
 
 
 def ids_read(request: HttpRequest, name: str, problem: str = "") -> list[int]:

@@ -11,7 +11,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.functional import SimpleLazyObject
 
-from apps.conversations.chat.days import DayGroup, days_grouped
+from apps.conversations.display.days import DayGroup, days_grouped
 from apps.conversations.transcript.selectors import BUSY, RECENT, conversation_list_pinned, live_state
 from web.reader_zone import reader_zone
 

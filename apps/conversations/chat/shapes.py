@@ -14,6 +14,7 @@ from apps.conversations.models import Message, Turn
 from apps.conversations.transcript.locks import MAX_TEXT
 from apps.conversations.transcript.search import MAX_QUERY
 from apps.conversations.transcript.selectors import live_state
+from apps.conversations.turns.bulk import MOST
 from runs.models import RunStatus
 
 _BIGINT = 2**63 - 1
@@ -50,6 +51,14 @@ class ConversationInput(serializers.Serializer[Any]):
         default=None,
         help_text="Number of a version to try instead of the published one; needs the right assistant.write.",
     )
+    project = serializers.IntegerField(
+        required=False,
+        allow_null=True,
+        min_value=1,
+        max_value=_BIGINT,
+        default=None,
+        help_text="Id of the project it belongs to; without `collections` it searches the project's.",
+    )
 
 
 class ConversationUpdate(serializers.Serializer[Any]):
@@ -62,6 +71,48 @@ class ConversationUpdate(serializers.Serializer[Any]):
         required=False,
         max_length=500,
         help_text="Ids of the collections to search from now on; empty for all.",
+    )
+    project = serializers.IntegerField(
+        required=False,
+        allow_null=True,
+        min_value=1,
+        max_value=_BIGINT,
+        help_text="Id of the project to move it to; null for none. What it searches stays.",
+    )
+    is_archived = serializers.BooleanField(
+        required=False, help_text="Put it away, or bring it back; the next question brings it back too."
+    )
+
+
+class ConversationsFilter(serializers.Serializer[Any]):
+    archived = serializers.BooleanField(default=False)
+    project = serializers.IntegerField(required=False, min_value=1, max_value=_BIGINT)
+
+
+class BulkInput(serializers.Serializer[Any]):
+    do = serializers.ChoiceField(
+        choices=["move", "archive", "unarchive", "delete", "undelete"],
+        help_text="`undelete` brings back what `delete` removed less than an hour ago.",
+    )
+    conversations = serializers.ListField(
+        child=serializers.IntegerField(min_value=1, max_value=_BIGINT),
+        min_length=1,
+        max_length=MOST,
+        help_text="Ids of your conversations.",
+    )
+    project = serializers.IntegerField(
+        required=False,
+        allow_null=True,
+        min_value=1,
+        max_value=_BIGINT,
+        default=None,
+        help_text="For `move`: id of the project; null for none.",
+    )
+
+
+class BulkOutput(serializers.Serializer[Any]):
+    changed = serializers.ListField(
+        child=serializers.IntegerField(), help_text="Ids of the conversations that were changed."
     )
 
 
@@ -86,6 +137,12 @@ class ConversationOutput(serializers.Serializer[Any]):
         allow_null=True, help_text="Last turn of the current branch; the next question follows it."
     )
     forked_from_id = serializers.IntegerField(allow_null=True)
+    project_id = serializers.IntegerField(
+        allow_null=True, help_text="The project it belongs to; null for none."
+    )
+    is_archived = serializers.SerializerMethodField(
+        help_text="Put away: in no list but that of archived ones."
+    )
     created_at = serializers.DateTimeField()
     updated_at = serializers.DateTimeField()
 
@@ -94,6 +151,9 @@ class ConversationOutput(serializers.Serializer[Any]):
 
     def get_state(self, row: Any) -> str:
         return live_state(row)
+
+    def get_is_archived(self, row: Any) -> bool:
+        return row.archived_at is not None
 
 
 class TurnInput(serializers.Serializer[Any]):

@@ -22,6 +22,7 @@ from apps.conversations.chat.composer import (
     collections_read,
     composer_context,
     ids_read,
+    project_read,
     tools_off_read,
 )
 from apps.conversations.chat.first_steps import first_steps
@@ -30,6 +31,7 @@ from apps.conversations.chat.starters import starters_made
 from apps.conversations.chat.tools_offered import tool_lines
 from apps.conversations.display.presentation import turn_view_new, with_files
 from apps.conversations.models import Conversation, Turn
+from apps.conversations.projects.selectors import project_list
 from apps.conversations.transcript import selectors
 from apps.conversations.turns import conversations, drafts, queue
 from apps.conversations.turns import services as turns_services
@@ -53,7 +55,13 @@ def home(request: TenantRequest, tenant_slug: str) -> HttpResponse:
     whom = list(assistant_choices(actor=request.actor))
     chosen = next((a for a in whom if a.slug == request.GET.get("assistant")), None)
     made = starters_made(actor=request.actor)
-    context = composer_context(request, None, chosen) | {
+    asked = request.GET.get("project", "")
+    project = None
+    if (
+        asked.isascii() and asked.isdigit() and len(asked) < 19
+    ):  # one that isn't shared any more is no project
+        project = project_list(actor=request.actor).filter(pk=int(asked)).first()
+    context = composer_context(request, None, chosen, project) | {
         "whom": whom,
         "has_documents": made is not None,
         "can_add": request.actor.can("collection.write"),
@@ -79,6 +87,7 @@ def create(request: TenantRequest, tenant_slug: str) -> HttpResponse:
         model=request.POST.get("model", ""),
         assistant=request.POST.get("assistant", ""),
         tools_off=tools_off_read(request),
+        project=project_read(request),
         begun=begun[0] if begun else None,
         attachments=ids_read(request, "attachments"),
     )

@@ -17,6 +17,7 @@ from apps.conversations.models.conversation import (
     Turn,
 )
 from apps.conversations.models.feedback import Feedback
+from apps.conversations.models.project import Project, ProjectCollection, ProjectMember, Sharing
 from apps.conversations.models.queued import QueuedQuestion
 from apps.conversations.models.rules import ConversationRules
 from apps.conversations.models.sharing import ConversationShare, ShareReader
@@ -36,7 +37,11 @@ __all__ = [
     "Message",
     "Mode",
     "Output",
+    "Project",
+    "ProjectCollection",
+    "ProjectMember",
     "QueuedQuestion",
     "ShareReader",
+    "Sharing",
     "Turn",
 ]

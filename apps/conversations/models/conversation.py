@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 
 from apps.collections.models import Chunk, Collection, Document
 from apps.conversations.models.assistant import Assistant, AssistantVersion
+from apps.conversations.models.project import Project
 from runs.models import Run
 from tenancy.fields import RESTRICT, SET_NULL, OrderedJSONField, TenantForeignKey
 from tenancy.models import TenantModel, TenantQuerySet
@@ -27,7 +28,14 @@ SEARCHED = 200_000
 
 class ConversationQuerySet(TenantQuerySet["Conversation"]):
     def visible_to(self, actor: Actor) -> Self:
-        """A conversation is its owner's alone; a key for chosen collections sees none in which anybody else asked."""
+        """A conversation is its owner's alone; a key for chosen collections sees none in which anybody else asked.
+
+        One that was deleted is nobody's, although it can still be brought back.
+        """
+        return self.kept_for(actor).filter(removed_at=None)
+
+    def kept_for(self, actor: Actor) -> Self:
+        """Return what ``visible_to`` does, and those that were deleted and can still be brought back."""
         rows = super().visible_to(actor).filter(user_id=actor.user_id, user_id__isnull=False)
         if actor.collections is None:
             return rows
@@ -69,6 +77,14 @@ class Conversation(TenantModel):
     forked_from = TenantForeignKey(
         "conversations.Conversation", db_on_delete=SET_NULL, null=True, related_name="+"
     )
+    project = TenantForeignKey(
+        Project,
+        db_on_delete=SET_NULL,
+        null=True,
+        related_name="conversations",
+        db_index=False,  # found by its owner, who has an index, or when a project is deleted
+        help_text="Project it belongs to; empty: none.",
+    )
     tools_off = models.JSONField(
         default=list,
         blank=True,
@@ -77,6 +93,13 @@ class Conversation(TenantModel):
     draft = models.TextField(blank=True, help_text="Text typed but not sent.")
     is_pinned = models.BooleanField(
         default=False, db_default=False, help_text="Kept at the top of its owner's list."
+    )
+    archived_at = models.DateTimeField(
+        null=True, help_text="When its owner put it away; the next question brings it back."
+    )
+    removed_at = models.DateTimeField(
+        null=True,
+        help_text="When its owner deleted it; it is gone for good within the hour that undoes this.",
     )
     created_at = models.DateTimeField(db_default=Now())
     updated_at = models.DateTimeField(db_default=Now())

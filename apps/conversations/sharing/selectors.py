@@ -107,7 +107,7 @@ def share_get(*, actor: Actor, key: uuid.UUID) -> ConversationShare:
     row: ConversationShare | None = (
         ConversationShare.objects.visible_to(actor)
         .select_related("created_by", "conversation")
-        .filter(key=key, revoked_at=None)
+        .filter(key=key, revoked_at=None, conversation__removed_at=None)
         .first()
     )
     if row is None:

@@ -9,7 +9,7 @@ from django.db import connection
 from django.utils.translation import gettext as _
 
 from apps.collections.models import Collection
-from apps.conversations.models import Conversation, ConversationCollection
+from apps.conversations.models import Conversation, ConversationCollection, Project
 from apps.conversations.transcript import selectors
 from basics.errors import Invalid, Missing
 from tenancy.actors import Actor
@@ -31,6 +31,20 @@ def conversation_locked(actor: Actor, pk: int) -> Conversation:
     row = Conversation.objects.visible_to(actor).select_for_update().filter(pk=pk).first()
     if row is None:
         raise Missing("conversation")
+    return row
+
+
+def project_checked(actor: Actor, pk: int | None) -> Project | None:
+    """Return the project of this id, which the actor may see; None for none. Raises Invalid."""
+    if pk is None:
+        return None
+    row: Project | None = Project.objects.visible_to(actor).filter(pk=pk).first()
+    if row is None:
+        raise Invalid(
+            "unknown_project",
+            _("The project no longer exists, or isn't shared with you any more. Choose another one."),
+            data={"fields": {"project": [_("Unknown project.")]}},
+        )
     return row
 
 

@@ -30,7 +30,7 @@ _SQL = """
 WITH q AS (SELECT to_tsquery('simple', %(query)s) AS words),
 mine AS (
   SELECT id, title, updated_at FROM conversations_conversation
-  WHERE tenant_id = %(tenant)s AND user_id = %(user)s
+  WHERE tenant_id = %(tenant)s AND user_id = %(user)s AND removed_at IS NULL
 ),
 best AS (
   SELECT DISTINCT ON (turn.conversation_id) turn.conversation_id, turn.id AS turn_id, message.author, message.text

@@ -53,15 +53,21 @@ BUSY = ("running", "waiting")
 LOADED_TURNS = 20
 
 
-def conversation_list(*, actor: Actor) -> QuerySet[Conversation]:
+def conversation_list(*, actor: Actor, archived: bool | None = False) -> QuerySet[Conversation]:
     """Return the actor's conversations, the last used first, each with what goes on in it.
+
+    Args:
+        archived: those that were put away, in place of the others; None for both.
 
     ``live_status`` is the status of the run under way, None without one; ``is_answering`` says whether there is one;
     ``is_failed`` that the last answer of the branch shown failed, ``is_news`` that it has ended since its owner looked.
     """
     actor.require("conversation.read")
     active = Turn.objects.filter(conversation=OuterRef("pk"), is_active=True)
-    rows = Conversation.objects.visible_to(actor).annotate(
+    rows = Conversation.objects.visible_to(actor)
+    if archived is not None:
+        rows = rows.filter(archived_at__isnull=not archived)
+    rows = rows.annotate(
         live_status=Subquery(active.values("run__status")[:1]),
         is_answering=Q(live_status__isnull=False),
         is_failed=Q(head__run__status=RunStatus.FAILED),
@@ -70,9 +76,9 @@ def conversation_list(*, actor: Actor) -> QuerySet[Conversation]:
     return rows.order_by("-updated_at", "-pk")
 
 
-def conversation_list_pinned(*, actor: Actor) -> QuerySet[Conversation]:
+def conversation_list_pinned(*, actor: Actor, archived: bool = False) -> QuerySet[Conversation]:
     """Return the rows of ``conversation_list`` with the pinned ones first, as pages list them."""
-    return conversation_list(actor=actor).order_by("-is_pinned", "-updated_at", "-pk")
+    return conversation_list(actor=actor, archived=archived).order_by("-is_pinned", "-updated_at", "-pk")
 
 
 def live_state(row: Any) -> str:
@@ -89,7 +95,7 @@ def live_state(row: Any) -> str:
 def conversation_get(*, actor: Actor, pk: int) -> Conversation:
     """Return one of the actor's conversations. Raises Missing."""
     actor.require("conversation.read")
-    rows = Conversation.objects.visible_to(actor).select_related("assistant", "pinned_version")
+    rows = Conversation.objects.visible_to(actor).select_related("assistant", "pinned_version", "project")
     found = rows.filter(pk=pk).first()
     if found is None:
         raise Missing("conversation")
@@ -204,7 +210,10 @@ def stream_target(*, actor: Actor, conversation_pk: int, run_id: int) -> tuple[i
     if actor.user_id is None:
         raise Missing("run")
     rows = Turn.objects.visible_to(actor).filter(
-        conversation_id=conversation_pk, conversation__user_id=actor.user_id, run_id=run_id
+        conversation_id=conversation_pk,
+        conversation__user_id=actor.user_id,
+        conversation__removed_at=None,
+        run_id=run_id,
     )
     found = rows.values_list("pk", "run__model", "assistant_version__output").first()
     if found is None:

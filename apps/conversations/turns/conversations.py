@@ -9,14 +9,16 @@ from django.utils.translation import gettext as _
 
 from apps.collections.models import Collection
 from apps.conversations.attachments.services import attachments_forget
-from apps.conversations.models import Conversation
+from apps.conversations.models import Conversation, Project
 from apps.conversations.transcript.locks import (
     collections_checked,
     conversation_locked,
+    project_checked,
     scope_write,
     title_checked,
     tools_off_checked,
 )
+from apps.conversations.transcript.selectors import scope_collections
 from apps.conversations.turns.answerer import answerer_choose
 from basics.errors import Denied, Invalid
 from runs.models import ACTIVE, Run
@@ -38,19 +40,21 @@ def conversation_create(
     assistant: str = "",
     assistant_version: int | None = None,
     tools_off: Sequence[str] = (),
+    project: int | None = None,
 ) -> Conversation:
     """Create an empty conversation.
 
     Args:
-        collections: ids of those to search; none means all, also ones that come later.
+        collections: ids of those to search; none means the project's, without a project all, also ones that come later.
         model: routing name; "" takes the default, or the assistant's.
         assistant: slug of the assistant that answers; "" for the model alone.
         assistant_version: number of the version to try in place of the published one.
         tools_off: names of tools not to use.
+        project: id of the project that it belongs to; None for none.
 
     Raises:
         Denied: the actor may not, or stands for no person (a key without an owner).
-        Invalid: a collection or the model is unknown.
+        Invalid: a collection, the project or the model is unknown.
         Missing, Conflict: as ``answerer_choose`` says of the assistant.
     """
     actor.require("conversation.write")
@@ -58,13 +62,15 @@ def conversation_create(
         raise Denied(
             "person_needed", _("A conversation belongs to a person. Use a key that acts for a person.")
         )
-    chosen = collections_checked(actor, collections)
+    folder = project_checked(actor, project)
+    chosen = collections_checked(actor, collections) or project_scope(actor, folder)
     conversation = Conversation(
         tenant=tenant,
         user_id=actor.user_id,
         title=title_checked(title),
-        searches_all=not chosen,
+        searches_all=not chosen and (folder is None or folder.searches_all),
         tools_off=tools_off_checked(tools_off),
+        project=folder,
     )
     answerer_choose(tenant, actor, conversation, assistant=assistant, number=assistant_version, model=model)
     with transaction.atomic():
@@ -72,6 +78,17 @@ def conversation_create(
         scope_write(tenant, conversation, chosen)
         audit_record(tenant=tenant, actor=actor, action="conversation.create", object=conversation)
     return conversation
+
+
+def project_scope(actor: Actor, project: Project | None) -> list[Collection]:
+    """Return the collections that a conversation in a project begins with, as far as the actor may read them now.
+
+    None are returned for a project that searches all, for one without any that is left, and without a project.
+    """
+    if project is None or project.searches_all:
+        return []
+    pks = set(project.scope.values_list("collection_id", flat=True))
+    return [row for row in scope_collections(actor=actor, conversation=None) if row.pk in pks]
 
 
 def conversation_rename(

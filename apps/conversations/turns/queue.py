@@ -128,7 +128,8 @@ def queued_next(*, tenant: Tenant, conversation_pk: int) -> Turn | None:
     One that cannot be asked stays, says why, and holds up those behind it: they were asked in this order.
     """
     with transaction.atomic():
-        row = Conversation.objects.select_for_update().filter(tenant=tenant, pk=conversation_pk).first()
+        rows = Conversation.objects.select_for_update().filter(tenant=tenant, pk=conversation_pk)
+        row = rows.filter(removed_at=None).first()
         if row is None or row.turns.filter(is_active=True).exists():
             return None
         first = row.queued.order_by("pk").first()

@@ -130,8 +130,9 @@ def turn_add(tenant: Tenant, actor: Actor, row: Conversation, ends: TurnEnds, as
     said = Message(pk=ends.message, tenant=tenant, turn=turn, author=Message.Author.USER, text=asked.text)
     row.title, row.head = row.title or title_of(asked.text), turn
     row.updated_at, row.draft = timezone.now(), draft_after(row.draft, asked.text)
+    row.archived_at = None
     trace = audit_event_new(pk=ends.audit, **_submitted(tenant, actor, turn, run))
-    fields = [*CHOICE, "title", "updated_at", "draft", "head"]
+    fields = [*CHOICE, "title", "updated_at", "draft", "head", "archived_at"]
     rows_insert([job, run, turn, said, trace], changed=row, fields=fields)
     turn.attached = attachments_send(turn, files)
     wake(job)
@@ -150,13 +151,14 @@ def conversation_ask(
     assistant: str = "",
     assistant_version: int | None = None,
     tools_off: Sequence[str] = (),
+    project: int | None = None,
     begun: int | None = None,
     attachments: Sequence[int] = (),
 ) -> Turn:
     """Start a conversation with its first question; see ``conversation_create`` and ``turn_submit``.
 
     Args:
-        begun: the conversation that ``conversation_begin`` has made for ``attachments``; None makes one.
+        begun: the conversation that ``conversation_begin`` has made for ``attachments``, in its project; None makes one.
 
     Nothing is left behind when the question is refused. Sent again with the same ``client_id``, it returns the turn
     that exists.
@@ -177,7 +179,8 @@ def conversation_ask(
         if begun is not None:
             conversation = conversation_locked(actor, begun)
             chosen: Any = {"tenant": tenant, "actor": actor, "conversation": conversation}
-            scope_set(**chosen, collections=collections)
+            if collections or conversation.project_id is None:  # else it searches what its project does
+                scope_set(**chosen, collections=collections)
             tools_off_set(**chosen, names=tools_off)
             conversation.refresh_from_db()
             return turn_submit(
@@ -198,6 +201,7 @@ def conversation_ask(
             assistant=assistant,
             assistant_version=assistant_version,
             tools_off=tools_off,
+            project=project,
         )
         return turn_submit(
             tenant=tenant, actor=actor, conversation=conversation, text=text, client_id=client_id
@@ -213,6 +217,7 @@ def conversation_begin(
     collections: Sequence[int] = (),
     model: str = "",
     assistant: str = "",
+    project: int | None = None,
 ) -> Attachment:
     """Begin a conversation with a file, before its first question; nothing is left behind when it is refused.
 
@@ -221,7 +226,12 @@ def conversation_begin(
     """
     attaching_allowed(actor)
     conversation = conversation_create(
-        tenant=tenant, actor=actor, collections=collections, model=model, assistant=assistant
+        tenant=tenant,
+        actor=actor,
+        collections=collections,
+        model=model,
+        assistant=assistant,
+        project=project,
     )
     try:
         return attachment_add(tenant=tenant, actor=actor, conversation=conversation, name=name, chunks=chunks)

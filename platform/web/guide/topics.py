@@ -37,6 +37,14 @@ TOPICS = (
         ("conversations:home", "conversations:detail", "conversations:list"),
     ),
     Topic(
+        "projects",
+        _(
+            "A project keeps conversations together and gives each of them the same instructions and collections. "
+            "Sharing it shows its instructions to others, never your conversations."
+        ),
+        ("conversations:projects", "conversations:project", "conversations:project-edit"),
+    ),
+    Topic(
         "sharing",
         _(
             "A member shared this conversation with the workspace. "

@@ -20,6 +20,7 @@ from tests.permissions.world import Side
 
 CONVERSATION = {"pk": "conversations.Conversation"}
 ASSISTANT = {"pk": "conversations.Assistant"}
+PROJECT = {"pk": "conversations.Project"}
 TURN = {"pk": "conversations.Conversation", "turn_pk": "conversations.Turn"}
 QUEUED = {"pk": "conversations.Conversation", "queued_pk": "conversations.QueuedQuestion"}
 ATTACHED = {"pk": "conversations.Conversation", "attachment_pk": "conversations.Attachment"}
@@ -210,6 +211,42 @@ PORTAL: tuple[Row, ...] = (
     Row("conversations:attachment-remove", "POST", "conversation.write", ATTACHED, ok=302),
     Row("conversations:attachment-retry", "POST", "conversation.write", ATTACHED, before=_unread, ok=302),
     Row("conversations:list", action="conversation.read"),
+    Row(
+        "conversations:bulk",
+        "POST",
+        "conversation.write",
+        data=send(do="archive", conversations=pk_of("conversations.Conversation")),
+        ok=302,
+        body_ids=400,
+    ),
+    Row(
+        "conversations:bulk",
+        "POST",
+        "conversation.write",
+        data=send(
+            do="move",
+            conversations=pk_of("conversations.Conversation"),
+            project=pk_of("conversations.Project"),
+        ),
+        ok=302,
+        body_ids=400,
+    ),
+    Row("conversations:bulk-undo", "POST", "conversation.write", data=send(undo="none"), ok=400),
+    Row("conversations:projects", action="conversation.read"),
+    Row("conversations:projects-side", action="conversation.read"),
+    Row("conversations:project-choices", action="conversation.write"),
+    Row("conversations:project-create", "POST", "conversation.write", data=send(name="Leases"), ok=302),
+    Row("conversations:project", "GET", "conversation.read", PROJECT),
+    Row("conversations:project-edit", "GET", "conversation.write", PROJECT),
+    Row(
+        "conversations:project-edit",
+        "POST",
+        "conversation.write",
+        PROJECT,
+        data=send(name="Leases", sharing="owner"),
+        ok=302,
+    ),
+    Row("conversations:project-delete", "POST", "conversation.write", PROJECT, ok=302),
     Row("conversations:tools-new", action="conversation.read"),
     Row("conversations:tools", "GET", "conversation.read", CONVERSATION),
     Row(
@@ -370,6 +407,28 @@ API: tuple[Row, ...] = (
         also=TALK,
     ),
     Row("api:conversations-detail", "DELETE", "conversation.write", CONVERSATION, ok=204, also=TALK),
+    Row(
+        "api:conversations-bulk",
+        "POST",
+        "conversation.write",
+        data=send(do="archive", conversations=lambda s, r: [s.row("conversations.Conversation", r).pk]),
+        also=TALK,
+        body_ids=400,
+    ),
+    Row("api:projects-list", action="conversation.read"),
+    Row("api:projects-list", "POST", "conversation.write", data=send(name="Leases"), ok=201, also=TALK),
+    Row(
+        "api:projects-list",
+        "POST",
+        "conversation.write",
+        data=send(name="Leases", collections=lambda s, r: [s.row("collections.Collection", r).pk]),
+        ok=201,
+        also=(*TALK, "collection.read"),
+        body_ids=400,
+    ),
+    Row("api:projects-detail", "GET", "conversation.read", PROJECT),
+    Row("api:projects-detail", "PATCH", "conversation.write", PROJECT, data=send(name="L"), also=TALK),
+    Row("api:projects-detail", "DELETE", "conversation.write", PROJECT, ok=204, also=TALK),
     Row("api:conversations-erasure", "GET", "conversation.write", CONVERSATION, also=TALK),
     Row(
         "api:conversations-erasure",

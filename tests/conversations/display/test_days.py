@@ -10,7 +10,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from apps.conversations.chat.days import day_name, days_grouped
+from apps.conversations.display.days import day_name, days_grouped
 from apps.conversations.models import Conversation
 from apps.conversations.transcript.selectors import RECENT
 from apps.conversations.turns.conversations import conversation_create
@@ -74,7 +74,7 @@ def test_zone_of_the_cookie_decides_and_an_unknown_one_does_not(
     cast: Cast, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = datetime.datetime.now(datetime.UTC)
-    monkeypatch.setattr("apps.conversations.chat.days.timezone.now", lambda: now)  # no midnight in between
+    monkeypatch.setattr("apps.conversations.display.days.timezone.now", lambda: now)  # no midnight in between
     made(cast, "Just now", updated_at=now)
     client = client_of(cast, "member")
     for name in ("Pacific/Kiritimati", "Etc/GMT+12", "../../etc/passwd", "No/Where", ""):

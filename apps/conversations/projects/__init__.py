@@ -1,0 +1,1 @@
+"""Projects: folders of conversations with their own instructions, collections and people."""
