@@ -15,16 +15,15 @@ import re
 import secrets
 import shlex
 import signal
-import socket
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from ipaddress import ip_address
 from pathlib import Path
 
 from basics.processes import end_with_parent
 from config import env, processes
+from config.addresses import free_port, is_loopback, reached
 from config.data_dir import data_dir_open
 from config.embedded import EmbeddedPostgres, EmbeddedPostgresError
 from config.embedded.ports import is_free
@@ -393,30 +392,10 @@ class Up:
         return self.data_dir / "run" / "prepared.json"
 
 
-def reached(host: str) -> str:
-    """Return an address of this machine behind the one that a server listens on."""
-    return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104
-
-
-def free_port() -> int:
-    """Return a port of this machine that nobody listens on now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 def _filled(word: str, values: Mapping[str, object]) -> str:
     for name, value in values.items():
         word = word.replace(f"{{{name}}}", str(value))
     return word
-
-
-def is_loopback(host: str) -> bool:
-    """Tell whether only this machine reaches a server that listens on a host; a name that is not known does not count."""
-    try:
-        return ip_address(host.partition("%")[0]).is_loopback
-    except ValueError:
-        return host.lower() == "localhost"
 
 
 def choose_port(wanted: int | None, host: str, output: Output) -> int:

@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 from config import demo
+from config.addresses import is_loopback
 from config.data_dir import data_dir_open
 from config.env import SettingsError
 from config.secrets import kept_secret
-from config.up import is_loopback
 from tenancy.models import User
 
 ROOT = Path(__file__).resolve().parents[2]

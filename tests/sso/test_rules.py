@@ -115,7 +115,7 @@ def test_requiring_needs_a_provider_that_works_and_an_owner_with_a_factor(door: 
     owner = door.cast.owner
     with pytest.raises(Invalid, match="owner who can sign in"):
         rules(door, requires_sso=True)
-    with pytest.raises(Invalid, match="second factor first"):
+    with pytest.raises(Invalid, match="authenticator app first"):
         rules(door, requires_sso=True, break_glass=owner.pk)
     Person(owner.user, factor=True)
     with pytest.raises(Conflict, match="once before"):
