@@ -47,11 +47,11 @@ def project_create(
         Invalid: a field can't be used; ``data["fields"]`` says which.
     """
     actor.require("conversation.write")
-    _person_needed(actor)
+    owner = _owner(actor)
     chosen = collections_checked(actor, collections)
     row = Project(
         tenant=tenant,
-        user_id=actor.user_id,
+        user_id=owner,
         name=_name(name),
         instructions=_instructions(instructions),
         searches_all=not chosen,
@@ -59,8 +59,8 @@ def project_create(
     )
     people = _people(tenant, actor, members)
     with transaction.atomic():
-        advisory_lock(f"projects:{tenant.pk}:{actor.user_id}")
-        if Project.objects.filter(tenant=tenant, user_id=row.user_id).count() >= MAX_PROJECTS:
+        advisory_lock(f"projects:{tenant.pk}:{owner}")
+        if Project.objects.filter(tenant=tenant, user_id=owner).count() >= MAX_PROJECTS:
             raise _refused("name", _("A person can have at most %(most)s projects.") % {"most": MAX_PROJECTS})
         row.save(force_insert=True)
         _collections_write(row, [c.pk for c in chosen])
@@ -238,7 +238,8 @@ def _people(tenant: Tenant, actor: Actor, pks: Sequence[int]) -> set[int]:
     return wanted
 
 
-def _person_needed(actor: Actor) -> None:
+def _owner(actor: Actor) -> int:
+    """Return the id of the person whose project the actor makes. Raises Denied."""
     if actor.user_id is None or actor.collections is not None:
         raise Denied(
             "person_needed",
@@ -246,6 +247,7 @@ def _person_needed(actor: Actor) -> None:
                 "A project belongs to a person. Use a key that acts for a person and isn't limited to collections."
             ),
         )
+    return actor.user_id
 
 
 def _name(name: str) -> str:

@@ -24,8 +24,10 @@ from apps.conversations.projects.services import (
 from apps.conversations.transcript.search import conversation_find
 from apps.conversations.transcript.selectors import conversation_get, conversation_list, scope_names
 from apps.conversations.turns import bulk
+from apps.conversations.turns.arriving import conversations_arrived
 from apps.conversations.turns.conversations import conversation_create
 from basics.errors import Denied, Invalid, Missing
+from exports.moves import Arrival
 from tenancy.models import AuditEvent
 from tenancy.scope import platform_scope, tenant_scope
 from tests.cast import Cast
@@ -278,3 +280,11 @@ def test_pages_create_move_and_undo(cast: Cast) -> None:
     stranger = client_of(cast, "owner")
     assert stranger.get(url("project", cast, project.pk)).status_code == 404
     assert stranger.post(url("bulk-undo", cast), {"undo": page.context["undo"].token}).status_code == 400
+
+
+def test_import_ends_what_was_deleted_when_its_file_was_made(cast: Cast) -> None:
+    kept, gone = begin(cast, "member", None), begin(cast, "member", None)
+    with tenant_scope(cast.tenant.pk):
+        bulk.conversations_delete(tenant=cast.tenant, actor=cast.actor("member"), conversations=[gone.pk])
+        conversations_arrived(Arrival(cast.tenant, lambda text: []))
+        assert [row.pk for row in Conversation.objects.all()] == [kept.pk]
