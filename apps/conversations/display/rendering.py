@@ -63,19 +63,45 @@ def blocks_render(pieces: Sequence[Piece], *, run_id: int, labels: Mapping[int, 
         run_id: names the answer in the markers' ``data-cite``.
         labels: what each number stands for, shown to screen readers: the document's name.
     """
-    text = "".join(
+    renderer, sentences = _renderer(), count()
+    blocks: list[Block] = []
+    for block in renderer.blocks(renderer.parse(_source(pieces))):
+        html = _marked(_underlined(block.html, run_id, sentences), run_id, labels)
+        blocks.append(Block(len(blocks), block.filled(html)))
+    return blocks
+
+
+def answer_tokens(pieces: Sequence[Piece]) -> list[Token]:
+    """Return an answer as tokens of Markdown, for a document; ``cite`` and ``flag`` are its markers and marked sentences.
+
+    A flag's content is the reason of the sentence that begins there, "" where one ends.
+    """
+    tokens = _renderer().parse(_source(pieces))
+    for token in (each for outer in tokens for each in (outer, *(outer.children or ()))):
+        if token.type == "flag":
+            token.content = "" if token.content == _ENDS else _REASONS[int(token.content)]
+        elif token.type not in ("cite", "task"):
+            token.content = source_clean(_UNSEEN_FLAGS.sub("", _MARKS.sub(r"[\1]", token.content)))
+    return tokens
+
+
+def link_leads_out(url: str) -> bool:
+    """Tell whether a link of an answer says where it leads; a relative one would act inside this site."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return False
+    return parts.scheme == "mailto" or (parts.scheme in {"http", "https"} and bool(parts.netloc))
+
+
+def _source(pieces: Sequence[Piece]) -> str:
+    return "".join(
         source_clean(piece.text)
         + "".join(f"{_OPEN}{n}{_CLOSE}" for n in piece.numbers)
         + (_FLAG + _ENDS if piece.ends else "")
         + (f"{_FLAG}{_REASONS.index(piece.mark)}" if piece.mark else "")
         for piece in pieces
     )
-    renderer, sentences = _renderer(), count()
-    blocks: list[Block] = []
-    for block in renderer.blocks(renderer.parse(text)):
-        html = _marked(_underlined(block.html, run_id, sentences), run_id, labels)
-        blocks.append(Block(len(blocks), block.filled(html)))
-    return blocks
 
 
 def text_render(text: str) -> list[Block]:
@@ -125,20 +151,11 @@ def _underlined(html: str, run_id: int, sentences: Iterator[int]) -> str:
     return "".join(parts)
 
 
-def _is_absolute(url: str) -> bool:
-    """Tell whether a link says where it leads; a relative one would act inside this site."""
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return False
-    return parts.scheme == "mailto" or (parts.scheme in {"http", "https"} and bool(parts.netloc))
-
-
 @lru_cache(maxsize=1)
 def _renderer() -> Renderer:
     return Renderer(
         Use(
-            link=_is_absolute,
+            link=link_leads_out,
             schemes=frozenset({"http", "https", "mailto"}),
             link_titles=True,
             link_rel="noopener noreferrer nofollow",

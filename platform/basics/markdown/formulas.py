@@ -13,6 +13,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from markdown_it import MarkdownIt
+from markdown_it.ruler import RuleOptionsType
 from markdown_it.rules_block import StateBlock
 from markdown_it.rules_inline import StateInline
 
@@ -60,7 +61,7 @@ def formulas_enable(markdown: MarkdownIt, moved: Moved) -> None:
         return _block(state, start, end, silent, moved)
 
     markdown.inline.ruler.before("escape", "formula", inline)
-    alternatives = {"alt": ["paragraph", "reference", "blockquote", "list"]}
+    alternatives: RuleOptionsType = {"alt": ["paragraph", "reference", "blockquote", "list"]}
     markdown.block.ruler.before("fence", "formula", block, alternatives)
 
 
@@ -94,12 +95,12 @@ def _converted(formula: str) -> str | None:
     from latex2mathml.converter import convert_to_element
 
     # A formula that is wrong ends in one of the converter's own errors, or in a plain one of its tokens and tables.
-    its_own = tuple(e for e in vars(exceptions).values() if isinstance(e, type) and issubclass(e, Exception))
+    its_own: tuple[type[Exception], ...] = tuple(
+        each for each in vars(exceptions).values() if isinstance(each, type) and issubclass(each, Exception)
+    )
     try:
         root = convert_to_element(formula)
-    except (*its_own, ArithmeticError, AttributeError, LookupError, RecursionError, StopIteration):
-        return None
-    except (TypeError, ValueError):
+    except (*its_own, AttributeError, LookupError, RecursionError, StopIteration, TypeError, ValueError):
         return None
     return _rebuilt(root, 0)
 
