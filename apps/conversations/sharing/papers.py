@@ -51,11 +51,6 @@ def question_line(turn: Turn) -> str:
     return " ".join((_message(turn, Message.Author.USER) or Message(text="")).text.split()) or _("Answer")
 
 
-def paper_bytes(paper: Paper, form: str) -> bytes:
-    """Return a document as a file in one of the forms of ``WRITERS``."""
-    return WRITERS[form](paper)
-
-
 def _question_add(paper: Paper, turn: Turn) -> None:
     paper.blocks.append(Block("heading", [Run(question_line(turn))], 1))
 

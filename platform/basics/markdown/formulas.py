@@ -95,12 +95,12 @@ def _converted(formula: str) -> str | None:
     from latex2mathml.converter import convert_to_element
 
     # A formula that is wrong ends in one of the converter's own errors, or in a plain one of its tokens and tables.
-    its_own: tuple[type[Exception], ...] = tuple(
-        each for each in vars(exceptions).values() if isinstance(each, type) and issubclass(each, Exception)
-    )
+    its_own = (e for e in vars(exceptions).values() if isinstance(e, type) and issubclass(e, Exception))
+    plain = (AttributeError, LookupError, RecursionError, StopIteration, TypeError, ValueError)
+    fails: tuple[type[Exception], ...] = (*its_own, *plain)
     try:
         root = convert_to_element(formula)
-    except (*its_own, AttributeError, LookupError, RecursionError, StopIteration, TypeError, ValueError):
+    except fails:
         return None
     return _rebuilt(root, 0)
 

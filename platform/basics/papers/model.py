@@ -71,6 +71,16 @@ class Paper:
     blocks: list[Block] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
 
+    @property
+    def text(self) -> str:
+        """All that it says, footnotes as well."""
+        said = [self.title, *(note.title + note.quote for note in self.notes)]
+        said += (
+            runs_text([*b.runs, *(run for row in b.rows for cell in row for run in cell)])
+            for b in self.blocks
+        )
+        return "".join(said)
+
 
 def writable(text: str) -> str:
     """Return a text without characters that no document can have."""

@@ -55,11 +55,7 @@ class _Flow:
 
 def pdf_write(paper: Paper) -> bytes:
     """Return a document as a PDF file; the same document gives the same bytes."""
-    texts = [paper.title, *(note.title + note.quote for note in paper.notes)]
-    texts += (
-        runs_text([*b.runs, *(run for row in b.rows for cell in row for run in cell)]) for b in paper.blocks
-    )
-    setter = _Setter(Chooser("".join(texts)))
+    setter = _Setter(Chooser(paper.text))
     flows = [_Flow(setter.paragraph([Run(paper.title, bold=True)], 19), below=6)]
     for block in paper.blocks:
         flows += setter.block(block)

@@ -45,6 +45,14 @@ TOPICS = (
         ("conversations:shared",),
     ),
     Topic(
+        "sharing",
+        _(
+            "Download an answer as a Word, PDF or Markdown file with its sources, "
+            "or save it as a document in a collection."
+        ),
+        ("conversations:turn-document",),
+    ),
+    Topic(
         "assistants",
         _(
             "An assistant answers with its own model, collections, tools and instructions. "
