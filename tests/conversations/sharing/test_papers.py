@@ -19,9 +19,9 @@ from apps.collections.models import Document
 from apps.conversations.models import Conversation, Message, Turn
 from apps.conversations.sharing import export_services
 from apps.conversations.transcript.selectors import conversation_get, turn_get
-from audit.models import AuditEvent
 from basics.errors import Conflict, Denied, Invalid, Missing
 from runs.withheld import HIDDEN
+from tenancy.models import AuditEvent
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
 from tests.conversations.support import Library, answer, ask
@@ -102,7 +102,7 @@ def test_whole_conversation_counts_its_footnotes_through(cast: Cast, told: Turn)
     actor = cast.actor("member")
     with tenant_scope(cast.tenant.pk):
         conversation = Conversation.objects.get(pk=told.conversation_id)
-        who = {"tenant": cast.tenant, "actor": actor, "conversation": conversation}
+        who: dict[str, Any] = {"tenant": cast.tenant, "actor": actor, "conversation": conversation}
         made = export_services.conversation_file(**who, form="docx")
         with pytest.raises(Invalid):
             export_services.conversation_file(**who, form="exe")
