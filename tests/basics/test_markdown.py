@@ -111,12 +111,20 @@ def test_nothing_of_a_formula_is_html(formula: str) -> None:
         r"\begin{matrix}" * 140,
         r"\newcommand{\a}{\a\a}\a",
         "x_",
+        r"\frac{1",
         "x" * (LONGEST + 1),
     ],
 )
 def test_what_cannot_be_converted_is_shown_as_it_was_written(formula: str) -> None:
     html = formula_html(f"$${formula}$$")
     assert html == f'<code class="tex-source block">$${formula}$$</code>'
+
+
+def test_matrix_with_an_exponent_is_one_base() -> None:
+    html = formula_html(r"$\begin{pmatrix}1\end{pmatrix}^{-1}$")
+    assert re.search(
+        r"<msup><mrow><mo>\(</mo><mtable>.*</mtable><mo>\)</mo></mrow><mrow>.*</mrow></msup>", html
+    )
 
 
 def test_formulas_of_a_text_have_a_bound() -> None:

@@ -34,6 +34,10 @@ _ATTRIBUTES = frozenset(
     "mathcolor mathsize mathvariant maxsize minsize movablelimits notation rowlines rowspacing rspace scriptlevel separator "
     "stretchy symmetric width".split()
 )
+_CHILDREN = {
+    **dict.fromkeys(("mfrac", "mover", "mroot", "msub", "msup", "munder"), 2),
+    **dict.fromkeys(("msubsup", "munderover"), 3),
+}
 _VALUE = re.compile(r"[\w#.%+ -]{1,60}")
 _ENDS = {"$": "$", "$$": "$$", r"\(": r"\)", r"\[": r"\]"}
 _SIGNS = re.compile(r"[\\^_{}=<>+*|]")
@@ -106,7 +110,7 @@ def _converted(formula: str) -> str | None:
 
 
 def _rebuilt(element: Element, depth: int) -> str | None:
-    """Return an element as HTML, with the allowed elements and attributes alone; None if it is nested too deeply."""
+    """Return an element as HTML, with the allowed elements and attributes alone; None if it is nested too deeply or lacks a part."""
     if depth > _DEEPEST:
         return None
     tag = element.tag if element.tag in _TAGS else "mrow"
@@ -121,6 +125,12 @@ def _rebuilt(element: Element, depth: int) -> str | None:
         if part is None:
             return None
         parts.append(part)
+    if (wanted := _CHILDREN.get(tag, len(parts))) > len(parts):
+        return None
+    if (
+        extra := len(parts) - wanted
+    ):  # the converter puts a bracketed matrix with an exponent so: its brackets are children too
+        parts = [f"<mrow>{''.join(parts[: extra + 1])}</mrow>", *parts[extra + 1 :]]
     return f"<{tag}{kept}>{''.join(parts)}</{tag}>"
 
 
