@@ -47,8 +47,8 @@ TOPICS = (
     Topic(
         "sharing",
         _(
-            "Download an answer as a Word, PDF or Markdown file with its sources, "
-            "or save it as a document in a collection."
+            "Download an answer as a Word, PDF or Markdown file with its sources. "
+            "Or save it as a document in a collection, where it can be searched and cited."
         ),
         ("conversations:turn-document",),
     ),
