@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Container
+from textwrap import shorten
 
 from django.utils.translation import gettext as _
 
@@ -23,6 +24,7 @@ from tenancy.actors import Actor
 WRITERS: dict[str, Callable[[Paper], bytes]] = {"docx": docx.docx_write, "pdf": pdf.pdf_write}
 """Forms of a document, by the end of its name."""
 MEDIA_TYPES = {"docx": docx.MEDIA_TYPE, "pdf": pdf.MEDIA_TYPE, "md": "text/markdown; charset=utf-8"}
+_HEADING_MOST = 200
 _NUMBER = re.compile(r"\[(\d{1,4})\]")
 
 
@@ -41,7 +43,8 @@ def conversation_paper(*, actor: Actor, conversation: Conversation) -> Paper:
 def answer_paper(*, actor: Actor, turn: Turn) -> Paper:
     """Return one answer as a document, its question as title; as in ``conversation_paper``."""
     readable = documents_readable(actor, (row.document_id for row in turn.citations.all()))
-    paper = Paper(question_line(turn))
+    paper = Paper(_shortened(question_line(turn)))
+    _question_add(paper, turn, is_title=True)
     _answer_add(paper, turn, readable)
     return paper
 
@@ -51,8 +54,18 @@ def question_line(turn: Turn) -> str:
     return " ".join((_message(turn, Message.Author.USER) or Message(text="")).text.split()) or _("Answer")
 
 
-def _question_add(paper: Paper, turn: Turn) -> None:
-    paper.blocks.append(Block("heading", [Run(question_line(turn))], 1))
+def _question_add(paper: Paper, turn: Turn, *, is_title: bool = False) -> None:
+    """Put a question as a heading; a long one is cut there, and stands below as it was written."""
+    question = question_line(turn)
+    short = _shortened(question)
+    if not is_title:
+        paper.blocks.append(Block("heading", [Run(short)], 1))
+    if short != question:
+        paper.blocks.append(Block("quote", [Run(question)]))
+
+
+def _shortened(text: str) -> str:
+    return shorten(text, _HEADING_MOST, placeholder=" …") if len(text) > _HEADING_MOST else text
 
 
 def _answer_add(paper: Paper, turn: Turn, readable: Container[int | None]) -> None:

@@ -29,6 +29,8 @@ MEDIA_TYPE = "application/pdf"
 _MARGIN, _FOOT = 62, 56
 _WIDTH = A4[0] - 2 * _MARGIN
 _INDENT = 16
+_COLUMNS_MOST = 12
+_ROW_MOST = A4[1] - _MARGIN - _FOOT - 120
 _QUOTE_MOST = 700
 """Characters of a footnote's quote: more would leave no room for the text. The other forms have all of it."""
 _SIZES = {"heading": (17, 14, 12.5, 11.5, 11, 11), "small": 8.5, "code": 8.5, "note": 8}
@@ -193,6 +195,11 @@ class _Setter:
     def _table(self, rows: Sequence[Sequence[Sequence[Run]]]) -> Iterator[_Flow]:
         """Set each row by itself: rows stay whole, and their footnotes with them."""
         columns = max((len(row) for row in rows), default=0)
+        if columns > _COLUMNS_MOST:  # they would be narrower than a word: a row is a line
+            for row in rows:
+                runs = [run for cell in row for run in (*cell, Run(" | "))]
+                yield _Flow(self.paragraph(runs[:-1], 8), below=3)
+            return
         size = 9 if columns <= 5 else 7.5 if columns <= 8 else 6
         width = _WIDTH / max(columns, 1)
         for place, row in enumerate(rows):
@@ -211,6 +218,11 @@ class _Setter:
             drawn = Table(
                 [[*cells, *[""] * (columns - len(cells))]], [width] * columns, style=TableStyle(style)
             )
+            if (
+                drawn.wrap(_WIDTH, 10_000)[1] > _ROW_MOST
+            ):  # no page has room for it: its cells follow each other
+                yield from (_Flow(self.paragraph(cell, 9), below=4) for cell in row if cell)
+                continue
             notes = [run.note for cell in row for run in cell if run.note]
             yield _Flow(
                 drawn,
@@ -332,7 +344,7 @@ class _Pages:
 def _referred(paragraph: Paragraph) -> Iterator[int]:
     """Yield the footnotes that a paragraph refers to: all that is raised in it. ReportLab keeps words otherwise once it has wrapped them."""
     for frag in getattr(paragraph, "frags", ()):
-        parts = frag[1:] if isinstance(frag, list) else [(frag, frag.text)]
+        parts = frag[1:] if isinstance(frag, list) else [(frag, getattr(frag, "text", ""))]
         for style, text in parts:
             if getattr(style, "rise", 0) and text.isdigit():
                 yield int(text)

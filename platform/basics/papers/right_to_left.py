@@ -56,13 +56,22 @@ def seen(line: str, is_turned: bool) -> str:
         else:
             clusters.append(character)
     kinds = _resolved([_kind(each[0]) for each in clusters], is_turned)
-    runs: list[list[str]] = []
-    for is_right, group in groupby(zip(kinds, clusters, strict=True), key=lambda pair: pair[0] == "R"):
-        stretch = [cluster for _, cluster in group]
-        if is_right:
-            stretch = [_MIRRORED.get(cluster, cluster) for cluster in reversed(stretch)]
-        runs.append(stretch)
-    return "".join("".join(run) for run in (reversed(runs) if is_turned else runs))
+    pairs = list(zip(kinds, clusters, strict=True))
+    if is_turned:
+        return _turned(pairs)
+    groups = groupby(pairs, key=lambda pair: pair[0] != "L")
+    return "".join(
+        _turned(list(group)) if is_right else "".join(each for _, each in group) for is_right, group in groups
+    )
+
+
+def _turned(pairs: list[tuple[str, str]]) -> str:
+    """Return clusters from the last to the first, but numbers and Latin words as they are."""
+    parts: list[str] = []
+    for is_right, group in groupby(reversed(pairs), key=lambda pair: pair[0] == "R"):
+        stretch = [each for _, each in group]
+        parts += [_MIRRORED.get(each, each) for each in stretch] if is_right else reversed(stretch)
+    return "".join(parts)
 
 
 def has_right_to_left(text: str) -> bool:
@@ -74,23 +83,32 @@ def _kind(character: str) -> str:
     if MARKS[0] <= ord(character) <= MARKS[1]:
         return "N"
     kind = bidirectional(character)
-    return "R" if kind in ("R", "AL") else "L" if kind in ("L", "EN", "AN") else "N"
+    return {"R": "R", "AL": "R", "L": "L", "EN": "E", "AN": "E"}.get(kind, "N")
 
 
 def _resolved(kinds: list[str], is_turned: bool) -> list[str]:
-    """Give signs and spaces the direction of what stands on both sides of them, otherwise that of the line."""
+    """Give signs and spaces the direction of what stands on both sides of them, otherwise that of the line.
+
+    A number behind a Latin word belongs to it; any other one (``E``) counts as part of what runs from right to left, though its digits don't.
+    """
     base = "R" if is_turned else "L"
-    found, place = list(kinds), 0
-    while place < len(kinds):
-        if kinds[place] != "N":
+    found, place, strong = list(kinds), 0, base
+    for index, kind in enumerate(kinds):
+        if kind == "E" and strong == "L":
+            found[index] = "L"
+        strong = kind if kind in "LR" else strong
+    while place < len(found):
+        if found[place] != "N":
             place += 1
             continue
         end = place
-        while end < len(kinds) and kinds[end] == "N":
+        while end < len(found) and found[end] == "N":
             end += 1
-        before = found[place - 1] if place else base
-        behind = kinds[end] if end < len(kinds) else base
-        found[place:end] = [before if before == behind else base] * (end - place)
+        before = found[place - 1].replace("E", "R") if place else base
+        behind = found[end].replace("E", "R") if end < len(found) else base
+        # A point or a comma inside of a number is part of it.
+        is_inside = end == place + 1 and place and end < len(found) and found[place - 1] == found[end] == "E"
+        found[place:end] = ["E"] if is_inside else [before if before == behind else base] * (end - place)
         place = end
     return found
 
