@@ -33,7 +33,7 @@ def test_markdown_keeps_its_kinds_in_word() -> None:
     text = "# A\n\n1. one\n2. two\n\ntext **bold** [l](https://a.example/?a=1&b=2)\n\n3. three\n\n- [x] done\n\n> said\n\n| a |\n|-|\n| b |"
     made = docx_write(paper(text))
     opened = docx.Document(io.BytesIO(made))
-    assert [(p.style.name, p.text) for p in opened.paragraphs if p.text] == [
+    assert [(p.style and p.style.name, p.text) for p in opened.paragraphs if p.text] == [
         ("Title", "Title"),
         ("Heading 1", "A"),
         ("List Paragraph", "one"),
