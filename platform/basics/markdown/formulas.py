@@ -40,6 +40,10 @@ _CHILDREN = {
 }
 _VALUE = re.compile(r"[\w#.%+ -]{1,60}")
 _ENDS = {"$": "$", "$$": "$$", r"\(": r"\)", r"\[": r"\]"}
+_CLOSING = {
+    closes: re.compile(rf"(?:(?!{re.escape(closes)})(?:\\.|[^\\]))*+{re.escape(closes)}", re.DOTALL)
+    for closes in _ENDS.values()
+}
 _SIGNS = re.compile(r"[\\^_{}=<>+*|]")
 _NUMBER = re.compile(r"[\d.,\s]+")
 _WORD = re.compile(r"(?<![\\\w{])[^\W\d_]{4,}")
@@ -171,13 +175,9 @@ def _inline(state: StateInline, silent: bool, moved: Moved) -> bool:
 
 
 def _closing(text: str, start: int, end: int, closes: str) -> int | None:
-    """Return where a formula's closing delimiter is: the first one that isn't escaped."""
-    at = start
-    while at < end:
-        if text.startswith(closes, at):
-            return at
-        at += 2 if text[at] == "\\" else 1
-    return None
+    """Return where a formula's closing delimiter begins: the first one that ends before ``end`` and isn't escaped."""
+    found = _CLOSING[closes].match(text, start, end)
+    return None if found is None else found.end() - len(closes)
 
 
 def _is_formula(text: str, start: int, end: int) -> bool:
@@ -214,6 +214,9 @@ def _block(state: StateBlock, start: int, end: int, silent: bool, moved: Moved) 
     if opens not in ("$$", r"\["):
         return False
     closes, last = _ENDS[opens], None
+    limit = at + LONGEST
+    if state.eMarks[end - 1] > limit and state.src.find(closes, at + 2, limit) < 0:
+        return False  # too long, and no line of it has to be looked at
     for line in range(start, end):
         if line > start and (state.isEmpty(line) or state.sCount[line] < state.blkIndent):
             return False
