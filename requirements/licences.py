@@ -1,4 +1,4 @@
-"""Licences of every pinned package and of what lies in static/vendor: `make licences` prints them, and fails on one that would bind those who use Groundwork.
+"""Licences of every pinned package and of what others made and lies in the repository: `make licences` prints them, and fails on one that would bind those who use Groundwork.
 
 A package says its licence in its own metadata (https://packaging.python.org/en/latest/specifications/core-metadata/), as an
 SPDX expression, in words, or by classifiers. GPL and AGPL are refused, LGPL isn't; so is a package that says nothing. What
@@ -16,6 +16,8 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 FILES = {"base.txt": "runtime", "dev.txt": "development", "langchain.txt": "development"}
+VENDORED = {"static/vendor": "browser", "platform/basics/papers/fonts": "runtime"}
+"""Folders of what others made and is in the repository -> its use."""
 ACCEPTED: dict[str, str] = {
     "promql-parser": "MIT, by the LICENSE file in its wheel; its metadata names none. Only tests use it",
 }
@@ -78,11 +80,12 @@ def main() -> int:
         sys.stdout.write(
             f"{name:40} {version:16} {use:12} {licence or 'says none'}{note and f'  ({note})'}\n"
         )
-    vendored = json.loads((HERE.parent / "static" / "vendor" / "MANIFEST.json").read_text(encoding="utf-8"))
-    for package in vendored["packages"]:
-        if not is_free(package["licence"]):
-            refused.append(package["name"])
-        sys.stdout.write(f"{package['name']:40} {'':16} {'browser':12} {package['licence']}\n")
+    for folder, use in VENDORED.items():
+        vendored = json.loads((HERE.parent / folder / "MANIFEST.json").read_text(encoding="utf-8"))
+        for package in vendored["packages"]:
+            if not is_free(package["licence"]):
+                refused.append(package["name"])
+            sys.stdout.write(f"{package['name']:40} {'':16} {use:12} {package['licence']}\n")
     sys.stdout.write(f"{missing} packages aren't installed here: they are for other systems.\n")
     for name in ACCEPTED.keys() - used:
         sys.stdout.write(f"{name} needs no exception any more: remove it from requirements/licences.py.\n")

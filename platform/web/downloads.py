@@ -29,7 +29,7 @@ def file_response(file: BinaryIO, *, name: str, media_type: str) -> StreamingHtt
     """
     response = StreamingHttpResponse(_pieces(file), content_type=media_type)
     response["Content-Length"] = str(os.fstat(file.fileno()).st_size)
-    response["Content-Disposition"] = _attachment(name)
+    response["Content-Disposition"] = attachment(name)
     response["X-Content-Type-Options"] = "nosniff"
     response._resource_closers.append(file.close)  # type: ignore[attr-defined]  # also where nobody waits for the first piece
     return response
@@ -49,7 +49,7 @@ def file_redirect(key: str, *, name: str) -> HttpResponseRedirect | None:
     """
     if not (settings.FILES_SIGNED and key):
         return None
-    address = store().signed(key, disposition=_attachment(name), seconds=SIGNED_S)
+    address = store().signed(key, disposition=attachment(name), seconds=SIGNED_S)
     if not address:
         return None
     connections_let_go()
@@ -60,7 +60,8 @@ def file_redirect(key: str, *, name: str) -> HttpResponseRedirect | None:
     return response
 
 
-def _attachment(name: str) -> str:
+def attachment(name: str) -> str:
+    """Return the header of a file that is saved, never shown, under a name in whatever script."""
     return f"attachment; filename*=UTF-8''{quote(name, safe='')}"
 
 

@@ -245,6 +245,44 @@ document.addEventListener("click", async (e) => {
     toast(gettext("The browser blocked copying. The text is selected: press Ctrl+C."));
   }
 });
+/** Put the source of each formula in its place. */
+function sources(root) {
+  for (const formula of root.querySelectorAll("math")) {
+    const source = formula.querySelector("annotation");
+    if (source) formula.replaceWith(source.textContent);
+  }
+}
+// A selection with formulas is copied with their sources.
+document.addEventListener("copy", (e) => {
+  const chosen = getSelection();
+  if (chosen.isCollapsed || e.target.closest?.("input, textarea")) return;
+  const holder = document.createElement("div");
+  for (let n = 0; n < chosen.rangeCount; n++) holder.append(chosen.getRangeAt(n).cloneContents());
+  if (!holder.querySelector("math annotation")) return;
+  sources(holder);
+  for (const end of holder.querySelectorAll("p, li, tr, h1, h2, h3, h4, pre, br")) end.append("\n");
+  e.clipboardData.setData("text/plain", holder.textContent.trim());
+  e.preventDefault();
+});
+// One switch for the code of every page: long lines wrap, or scroll.
+{
+  const KEY = "gw.wrap", page = document.documentElement;
+  try {
+    page.toggleAttribute("data-wrap", localStorage.getItem(KEY) === "1");
+  } catch {
+    // storage refused: the choice lasts as long as the page
+  }
+  document.addEventListener("click", (e) => {
+    if (!e.target.closest("[data-wrap-lines]")) return;
+    const on = page.toggleAttribute("data-wrap");
+    announce(on ? gettext("Long lines wrap") : gettext("Long lines scroll"));
+    try {
+      localStorage.setItem(KEY, on ? "1" : "0");
+    } catch {
+      // as above
+    }
+  });
+}
 // A button before code or a table copies it: a table as tab-separated values, without the marks of sources.
 document.addEventListener("click", async (e) => {
   const button = e.target.closest("[data-copy-next]");
@@ -253,6 +291,7 @@ document.addEventListener("click", async (e) => {
   const cell = (c) => {
     const copy = c.cloneNode(true);
     for (const mark of copy.querySelectorAll(".cite, .nosrc-note")) mark.remove();
+    sources(copy);
     return copy.textContent.trim().replace(/\s+/g, " ");
   };
   const text = from.matches("table")

@@ -196,8 +196,8 @@ def test_answer_is_copied_whole_and_in_parts_and_a_source_is_seen_before_it_is_o
         if not found:
             return [{"name": "search_documents", "arguments": {"query": "notice period"}}]
         return (
-            f"**Thirty days** is the notice period [{found[0]}].\n\n| Case | Days |\n|---|--:|\n| Usual [{found[0]}] | 30 |\n\n"
-            "```python\nlast = first + 30\n```"
+            f"**Thirty days** is the notice period [{found[0]}].\n\n| Case | Days |\n|---|--:|\n| Usual [{found[0]}] | $30$ |\n\n"
+            "```python\nlast = first + 30\n```\n\nSo it is\n$$\nd = 30\n$$"
         )
 
     says(SAID, reply)
@@ -208,7 +208,7 @@ def test_answer_is_copied_whole_and_in_parts_and_a_source_is_seen_before_it_is_o
         text: str = page.evaluate("navigator.clipboard.readText()")
         return text
 
-    for name, what in (("table", "Case\tDays\nUsual\t30"), ("code", "last = first + 30\n")):
+    for name, what in (("table", "Case\tDays\nUsual\t$30$"), ("code", "last = first + 30\n")):
         button = noticed.answer.get_by_role("button", name=f"Copy this {name}")
         button.focus()
         button.press("Enter")
@@ -220,6 +220,13 @@ def test_answer_is_copied_whole_and_in_parts_and_a_source_is_seen_before_it_is_o
     assert whole.startswith("**Thirty days** is the notice period [1].")
     assert "Sources:" in whole
     assert "- [1] notice.md (Notices" in whole
+    expect(noticed.answer.locator("math[display=block]")).to_be_visible()
+    page.evaluate("getSelection().selectAllChildren(document.querySelector('.blk:has(math[display])'))")
+    page.keyboard.press("ControlOrMeta+c")
+    assert copied() == "$$\nd = 30\n$$"
+    page.evaluate("getSelection().removeAllRanges()")
+    noticed.answer.get_by_role("button", name="Wrap lines").click()
+    expect(page.locator("html")).to_have_attribute("data-wrap", "")
 
     marker, preview = noticed.answer.locator("button.cite").first, page.locator("#cite-pop")
     marker.hover()

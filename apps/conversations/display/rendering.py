@@ -1,8 +1,8 @@
 """Turn an answer into safe HTML, block by block; the live view and a reload use the same function.
 
-Markdown (raw HTML off) is rendered per top-level block, cleaned by nh3 against a short list of tags and attributes, and
-only then are citation markers put in as buttons. So nothing a model or a document says can become an attribute, an
-``hx-*`` instruction, a style, a script or an image that is fetched from elsewhere.
+``basics.markdown`` renders and cleans it; here are the rules that only answers have: citation markers become buttons, and sentences to
+check are underlined, both after the cleaning. So nothing a model or a document says can become an attribute, an ``hx-*`` instruction,
+a style, a script or an image that is fetched from elsewhere.
 """
 
 from __future__ import annotations
@@ -16,22 +16,16 @@ from itertools import count
 from typing import Any
 from urllib.parse import urlsplit
 
-import nh3
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
-from pygments import highlight  # type: ignore[import-untyped]
-from pygments.formatters import HtmlFormatter  # type: ignore[import-untyped]
-from pygments.lexers import get_lexer_by_name  # type: ignore[import-untyped]
-from pygments.token import STANDARD_TYPES  # type: ignore[import-untyped]
-from pygments.util import ClassNotFound  # type: ignore[import-untyped]
 
 from apps.conversations.citations.markers import Piece
 from apps.conversations.display.marks import LABELS, NOTES
 from apps.conversations.support.sentences import LANGUAGE
+from basics.markdown.render import BOX_OPENS, Renderer, Use, attribute, source_clean
 
 # Private-use characters that stand for a marker while Markdown is at work: between the first two where the text says
 # it, between the second two where Markdown has understood it as running text (in code it has not).
@@ -39,52 +33,18 @@ _OPEN, _CLOSE, _SEEN, _SEEN_END = "\ue000", "\ue001", "\ue002", "\ue003"
 # The same for a marked sentence: the number of its reason follows where it begins, _ENDS where it ends.
 _FLAG, _SEEN_FLAG = "\ue004", "\ue005"
 _ENDS = "9"
-# Before and after what has a copy button, which the cleaner would take away.
-_CODE, _TABLE, _COPIED = "\ue006", "\ue007", "\ue008"
-_OURS = re.compile(f"[{_OPEN}-{_COPIED}]")
-_COPY = {_CODE: gettext_lazy("Copy this code"), _TABLE: gettext_lazy("Copy this table")}
-_COPIED_OPENS = (
-    '<div class="copyable"><button class="copy" type="button" data-copy-next aria-label="{}"></button>'
-)
 _REASONS = tuple(LABELS)
 # A marked sentence may begin in one element and end in another, so each stretch of its text is marked by itself.
-_PIECE = re.compile(f'{_SEEN_FLAG}(\\d)|<(?:[^<>"]|"[^"]*")*>|[^<{_SEEN_FLAG}]+')
+_PIECE = re.compile(f'{_SEEN_FLAG}(\\d)|<(?:[^<>"]|"[^"]*")*>|{BOX_OPENS}|[^<{_SEEN_FLAG}\ue008\ue009]+|.')
 _SENTENCE_OVER = re.compile("</(?:p|li|tr|pre|blockquote|h[1-6])>")
 # A marker, and the full stop behind it, stay on the line of the word before them.
 _LAST_WORD = re.compile(
-    f"([^\\s<>&;{_SEEN}-{_SEEN_FLAG}]{{1,30}}\\s?)((?:{_SEEN}\\d+{_SEEN_END})+[.,;:!?)]*)"
+    f"([^\\s<>&;{_SEEN}-{_SEEN_FLAG}\ue008-\ue00f]{{1,30}}\\s?)((?:{_SEEN}\\d+{_SEEN_END})+[.,;:!?)]*)"
 )
-# Markdown turns a reference to a character into the character: these would be taken for ours.
-_FORGED = re.compile(r"&#(?:x0*e00[0-8]|0*573(?:4[4-9]|5[0-2]));", re.IGNORECASE)
 _MARKS = re.compile(f"{_OPEN}(\\d+){_CLOSE}")
 _SEEN_MARKS = re.compile(f"{_SEEN}(\\d+){_SEEN_END}")
 _UNSEEN_FLAGS = re.compile(f"{_FLAG}\\d")
-_HIGHLIGHT_MOST = 20_000
-
-_CODE_CLASSES = frozenset(name for name in STANDARD_TYPES.values() if name)
-_ALIGN = {"text-align:right": "ta-r", "text-align:center": "ta-c"}
-_CLEANER = nh3.Cleaner(
-    tags=set(
-        """
-        a blockquote br code del em h1 h2 h3 h4 h5 h6 hr li ol p pre s span strong table tbody td th thead tr
-        ul
-    """.split()
-    ),
-    clean_content_tags={"script", "style"},
-    attributes={"a": {"href", "title"}, "ol": {"start"}},
-    allowed_classes={
-        "span": set(_CODE_CLASSES),
-        "pre": {"hl"},
-        "th": set(_ALIGN.values()),
-        "td": set(_ALIGN.values()),
-    },
-    url_schemes={"http", "https", "mailto"},
-    link_rel="noopener noreferrer nofollow",
-    attribute_filter=lambda tag, name, value: (
-        None if tag == "a" and name == "href" and not _is_absolute(value) else value
-    ),
-    strip_comments=True,
-)
+_MOVED = re.compile(f"{_OPEN}(\\d+){_CLOSE}|{_FLAG}(\\d)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,21 +63,45 @@ def blocks_render(pieces: Sequence[Piece], *, run_id: int, labels: Mapping[int, 
         run_id: names the answer in the markers' ``data-cite``.
         labels: what each number stands for, shown to screen readers: the document's name.
     """
-    text = "".join(
-        _OURS.sub("", piece.text)
+    renderer, sentences = _renderer(), count()
+    blocks: list[Block] = []
+    for block in renderer.blocks(renderer.parse(_source(pieces))):
+        html = _marked(_underlined(block.html, run_id, sentences), run_id, labels)
+        blocks.append(Block(len(blocks), block.filled(html)))
+    return blocks
+
+
+def answer_tokens(pieces: Sequence[Piece]) -> list[Token]:
+    """Return an answer as tokens of Markdown, for a document; ``cite`` and ``flag`` are its markers and marked sentences.
+
+    A flag's content is the reason of the sentence that begins there, "" where one ends.
+    """
+    tokens = _renderer().parse(_source(pieces))
+    for token in (each for outer in tokens for each in (outer, *(outer.children or ()))):
+        if token.type == "flag":
+            token.content = "" if token.content == _ENDS else _REASONS[int(token.content)]
+        elif token.type not in ("cite", "task"):
+            token.content = source_clean(_UNSEEN_FLAGS.sub("", _MARKS.sub(r"[\1]", token.content)))
+    return tokens
+
+
+def link_leads_out(url: str) -> bool:
+    """Tell whether a link of an answer says where it leads; a relative one would act inside this site."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return False
+    return parts.scheme == "mailto" or (parts.scheme in {"http", "https"} and bool(parts.netloc))
+
+
+def _source(pieces: Sequence[Piece]) -> str:
+    return "".join(
+        source_clean(piece.text)
         + "".join(f"{_OPEN}{n}{_CLOSE}" for n in piece.numbers)
         + (_FLAG + _ENDS if piece.ends else "")
         + (f"{_FLAG}{_REASONS.index(piece.mark)}" if piece.mark else "")
         for piece in pieces
     )
-    tokens = _markdown().parse(_FORGED.sub("\ufffd", text))
-    blocks: list[Block] = []
-    sentences = count()
-    for start, end in _top_level(tokens):
-        raw = _markdown().renderer.render(tokens[start:end], _markdown().options, {})
-        html = _underlined(_CLEANER.clean(raw), run_id, sentences)
-        blocks.append(Block(len(blocks), _marked(html, run_id, labels)))
-    return blocks
 
 
 def text_render(text: str) -> list[Block]:
@@ -139,15 +123,7 @@ def _marked(html: str, run_id: int, labels: Mapping[int, str]) -> str:
 
     html = _LAST_WORD.sub(r'<span class="nb">\1\2</span>', html)
     html = _UNSEEN_FLAGS.sub("", _SEEN_MARKS.sub(button, html))
-    for mark, label in _COPY.items():
-        if mark in html:
-            html = html.replace(mark, _COPIED_OPENS.format(_attribute(label)))
-    html = html.replace(_COPIED, "</div>")
     return _MARKS.sub(lambda match: f"[{int(match[1])}]", html)
-
-
-def _attribute(text: object) -> str:
-    return escape(str(text), quote=False).replace('"', "&quot;")
 
 
 def _underlined(html: str, run_id: int, sentences: Iterator[int]) -> str:
@@ -166,7 +142,7 @@ def _underlined(html: str, run_id: int, sentences: Iterator[int]) -> str:
                 reason, name = _REASONS[int(flag)], f' id="r{run_id}-m{next(sentences)}"'
         if flag is None and reason and piece.strip() and not piece.startswith("<"):
             kind = "nosrc quiet" if reason == LANGUAGE else "nosrc"
-            parts.append(f'<span class="{kind}"{name} title="{_attribute(NOTES[reason])}">{piece}</span>')
+            parts.append(f'<span class="{kind}"{name} title="{attribute(NOTES[reason])}">{piece}</span>')
             name = ""
         elif flag is None:
             parts.append(piece)
@@ -175,42 +151,33 @@ def _underlined(html: str, run_id: int, sentences: Iterator[int]) -> str:
     return "".join(parts)
 
 
-def _top_level(tokens: Sequence[Token]) -> list[tuple[int, int]]:
-    """Return where each top-level block's tokens begin and end."""
-    spans, start, depth = [], 0, 0
-    for index, token in enumerate(tokens):
-        depth += token.nesting
-        if depth == 0:
-            spans.append((start, index + 1))
-            start = index + 1
-    return spans
-
-
-def _is_absolute(url: str) -> bool:
-    """Tell whether a link says where it leads; a relative one would act inside this site."""
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return False
-    return parts.scheme == "mailto" or (parts.scheme in {"http", "https"} and bool(parts.netloc))
-
-
 @lru_cache(maxsize=1)
-def _markdown() -> MarkdownIt:
-    markdown = MarkdownIt("commonmark", {"html": False, "linkify": False})
-    markdown.enable(["table", "strikethrough"])
+def _renderer() -> Renderer:
+    return Renderer(
+        Use(
+            link=link_leads_out,
+            schemes=frozenset({"http", "https", "mailto"}),
+            link_titles=True,
+            link_rel="noopener noreferrer nofollow",
+            formulas=True,
+            extend=_extended,
+            moved=_marks_moved,
+        )
+    )
+
+
+def _extended(markdown: MarkdownIt) -> None:
     markdown.inline.ruler.before("text", "cite", _cite_rule)
     # The text rule runs over everything that is no special character, so it must stop at ours.
     markdown.inline.ruler.at("text", _text_rule)
     markdown.add_render_rule("cite", _cite_render)
     markdown.add_render_rule("flag", _flag_render)
-    markdown.add_render_rule("image", _image_render)
-    markdown.add_render_rule("fence", _fence_render)
-    markdown.add_render_rule("table_open", lambda *_: f"{_TABLE}<table>\n")
-    markdown.add_render_rule("table_close", lambda *_: f"</table>{_COPIED}\n")
-    for cell in ("th_open", "td_open"):
-        markdown.add_render_rule(cell, _cell_render)
-    return markdown
+
+
+def _marks_moved(formula: str) -> tuple[str, list[tuple[str, str]]]:
+    """Put markers that stand in a formula behind it."""
+    behind = [("cite", m[1]) if m[1] else ("flag", m[2]) for m in _MOVED.finditer(formula)]
+    return _MOVED.sub("", formula), behind
 
 
 _TEXT_ENDS = re.compile(f"[\\n!#$%&*+\\-:<=>@\\[\\]\\\\^_`{{}}~{_OPEN}{_FLAG}]")
@@ -249,33 +216,3 @@ def _cite_render(self: RendererHTML, tokens: Sequence[Token], idx: int, options:
 
 def _flag_render(self: RendererHTML, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:
     return f"{_SEEN_FLAG}{tokens[idx].content}"
-
-
-def _image_render(self: RendererHTML, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:
-    """Show an image's text and leave the image out: fetching it would tell a stranger who reads what."""
-    token = tokens[idx]
-    return escape(self.renderInlineAsText(token.children or [], options, env))
-
-
-def _fence_render(self: RendererHTML, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:
-    token = tokens[idx]
-    language = (token.info.split() or [""])[0][:40]
-    code = escape(token.content, quote=False)
-    if language and len(token.content) <= _HIGHLIGHT_MOST:
-        try:
-            lexer = get_lexer_by_name(language, stripnl=False)
-        except ClassNotFound:
-            return _copied(code)
-        code = highlight(token.content, lexer, HtmlFormatter(nowrap=True))
-    return _copied(code)
-
-
-def _copied(code: str) -> str:
-    return f'{_CODE}<pre class="hl"><code>{code}</code></pre>{_COPIED}\n'
-
-
-def _cell_render(self: RendererHTML, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:
-    """Say a column's alignment by class: the page's policy allows no style attributes."""
-    style = str(tokens[idx].attrGet("style") or "")
-    name = _ALIGN.get(style)
-    return f'<{tokens[idx].tag} class="{name}">' if name else f"<{tokens[idx].tag}>"

@@ -4,20 +4,28 @@ from __future__ import annotations
 
 import uuid
 
+from django.http import HttpResponse
+from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from apps.collections.documents.shapes import UploadOutput
 from apps.conversations.sharing import export_services, services
 from apps.conversations.sharing.selectors import limited_sources, share_list, shared_view
 from apps.conversations.sharing.shapes import (
+    AnswerFileFilter,
+    AnswerSaveInput,
     ExportFilter,
     ExportOutput,
+    FileFilter,
     SharedOutput,
     ShareMadeOutput,
     ShareOutput,
 )
+from apps.conversations.sharing.views import file_response
+from apps.conversations.transcript import selectors
 from apps.conversations.transcript.api import ConversationAPIView
 from web.drf.inputs import valid
 from web.drf.pages import Pagination
@@ -90,3 +98,75 @@ class ConversationExportView(ConversationAPIView):
             **self.who(), conversation=self.conversation(pk), form=form
         )
         return Response(ExportOutput(made).data)
+
+
+_FILE = {(200, "application/octet-stream"): OpenApiTypes.BINARY}
+
+
+class ConversationFileView(ConversationAPIView):
+    """A conversation as a document."""
+
+    actions = {"GET": "conversation.read"}
+
+    @extend_schema(
+        operation_id="conversations_file", tags=["conversations"], parameters=[FileFilter], responses=_FILE
+    )
+    def get(self, request: Request, pk: int) -> HttpResponse:
+        """Export the current branch as a Word or PDF file; its sources are footnotes with the quoted words."""
+        form = valid(FileFilter, request.query_params)["form"]
+        return file_response(
+            export_services.conversation_file(**self.who(), conversation=self.conversation(pk), form=form)
+        )
+
+
+class AnswerFileView(ConversationAPIView):
+    """An answer as a document."""
+
+    actions = {"GET": "conversation.read"}
+
+    @extend_schema(
+        operation_id="turns_file", tags=["conversations"], parameters=[AnswerFileFilter], responses=_FILE
+    )
+    def get(self, request: Request, pk: int, turn_pk: int) -> HttpResponse:
+        """Export one answer as a Word, PDF or Markdown file with its sources."""
+        form = valid(AnswerFileFilter, request.query_params)["form"]
+        conversation = self.conversation(pk)
+        turn = selectors.turn_get(actor=self.actor, conversation=conversation, pk=turn_pk)
+        return file_response(
+            export_services.answer_file(**self.who(), conversation=conversation, turn=turn, form=form)
+        )
+
+
+class AnswerSaveView(ConversationAPIView):
+    """An answer as a document of a collection."""
+
+    stores = True
+    actions = {"POST": "document.write"}
+
+    @extend_schema(
+        operation_id="turns_save",
+        tags=["conversations"],
+        request=AnswerSaveInput,
+        responses={201: UploadOutput, 200: UploadOutput},
+    )
+    def post(self, request: Request, pk: int, turn_pk: int) -> Response:
+        """Add an answer with its sources to a collection as a document.
+
+        Whoever can read the collection can read it. The same answer again returns the existing document (200).
+        """
+        values = valid(AnswerSaveInput, request.data)
+        conversation = self.conversation(pk)
+        turn = selectors.turn_get(actor=self.actor, conversation=conversation, pk=turn_pk)
+        kept = export_services.answer_save(
+            **self.who(),
+            conversation=conversation,
+            turn=turn,
+            collection_pk=values["collection"],
+            form=values["form"],
+            name=values["name"],
+        )
+        kept.document.created = kept.created  # type: ignore[attr-defined]
+        return Response(
+            UploadOutput(kept.document).data,
+            status=status.HTTP_201_CREATED if kept.created else status.HTTP_200_OK,
+        )

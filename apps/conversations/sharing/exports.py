@@ -65,8 +65,13 @@ def export_json(*, actor: Actor, conversation: Conversation) -> dict[str, Any]:
 
 def export_name(conversation: Conversation, suffix: str) -> str:
     """Return a file name made of the title, safe everywhere."""
-    name = _UNSAFE.sub("", conversation.title).strip()[:60].strip().replace(" ", "-")
-    return f"{name or f'conversation-{conversation.pk}'}.{suffix}"
+    return file_name(conversation.title, suffix, f"conversation-{conversation.pk}")
+
+
+def file_name(title: str, suffix: str, otherwise: str = "answer") -> str:
+    """Return a file name made of words, safe everywhere; ``otherwise`` if none of them is left."""
+    name = _UNSAFE.sub("", title).strip()[:60].strip().replace(" ", "-")
+    return f"{name or otherwise}.{suffix}"
 
 
 def _answer_parts(turn: Turn, readable: Any) -> list[str]:

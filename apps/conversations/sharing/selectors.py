@@ -15,7 +15,7 @@ from apps.conversations.citations.markers import answer_number, flagged, numbers
 from apps.conversations.display.cards import CitationCard
 from apps.conversations.display.marks import Mark, marks_read, statements_count
 from apps.conversations.display.rendering import Block, blocks_render
-from apps.conversations.models import Conversation, ConversationShare, ShareReader
+from apps.conversations.models import Conversation, ConversationShare, ShareReader, Turn
 from apps.conversations.transcript.shown import ShownShares, conversation_withheld
 from basics.errors import Missing
 from runs.models import ChunkRead
@@ -90,12 +90,13 @@ def share_list(*, actor: Actor, conversation: Conversation) -> QuerySet[Conversa
     return rows
 
 
-def limited_sources(*, actor: Actor, conversation: Conversation) -> list[str]:
-    """Return the names of documents that a conversation of the actor's rests on and that not everybody here may read.
+def limited_sources(*, actor: Actor, conversation: Conversation, turn: Turn | None = None) -> list[str]:
+    """Return the names of documents that a conversation of the actor's rests on, or one answer of it, and that not everybody here
+    may read.
 
     Of what rests on these, a reader of a link who may not read them sees that there is something, and no more.
     """
-    runs = conversation.turns.values("run_id")
+    runs: Any = [turn.run_id] if turn is not None else conversation.turns.values("run_id")
     read = ChunkRead.objects.visible_to(actor).filter(run_id__in=runs).values("document_id")
     rows = Document.objects.visible_to(actor).filter(pk__in=read, is_restricted=True)
     return list(rows.order_by("name").values_list("name", flat=True).distinct())

@@ -87,6 +87,25 @@ class ExportFilter(serializers.Serializer[Any]):
     form = serializers.ChoiceField(choices=["json", "markdown"], default="json")
 
 
+class FileFilter(serializers.Serializer[Any]):
+    form = serializers.ChoiceField(choices=["docx", "pdf"], default="docx")
+
+
+class AnswerFileFilter(serializers.Serializer[Any]):
+    form = serializers.ChoiceField(choices=["docx", "pdf", "md"], default="docx")
+
+
+class AnswerSaveInput(serializers.Serializer[Any]):
+    collection = serializers.IntegerField(help_text="The collection to add it to.")
+    form = serializers.ChoiceField(choices=["md", "docx", "pdf"], default="md")
+    name = serializers.CharField(
+        required=False, default="", allow_blank=True, max_length=200, help_text="Default: the question."
+    )
+
+    class Meta:
+        ref_name = "AnswerSave"
+
+
 class ExportOutput(serializers.Serializer[Any]):
     name = serializers.CharField(help_text="Suggested file name.")
     markdown = serializers.CharField(help_text="The current branch, with sources; for form=markdown.")

@@ -6,17 +6,23 @@ import json
 import uuid
 from typing import Any
 
+from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from apps.conversations.models import Conversation
+from apps.collections.display.selectors import collection_list
+from apps.conversations.models import Conversation, Turn
 from apps.conversations.sharing import export_services, services
+from apps.conversations.sharing.export_services import PaperFile
 from apps.conversations.sharing.exports import answer_markdown
+from apps.conversations.sharing.papers import WRITERS, question_line
 from apps.conversations.sharing.selectors import limited_sources, share_list, shared_view
 from apps.conversations.transcript import selectors
+from web.downloads import attachment
 from web.requests import TenantRequest, allowed
 
 _TYPES = {"json": "application/json", "markdown": "text/markdown; charset=utf-8"}
@@ -57,9 +63,15 @@ def shared(request: TenantRequest, tenant_slug: str, key: uuid.UUID) -> HttpResp
 @require_GET
 @allowed("conversation.read")
 def export(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
-    """Hand out a conversation as a file: ``?form=markdown`` or ``json``."""
+    """Hand out a conversation as a file: ``?form=docx``, ``pdf``, ``markdown`` or ``json``."""
     conversation = selectors.conversation_get(actor=request.actor, pk=pk)
     form = request.GET.get("form", "markdown")
+    if form in WRITERS:
+        return file_response(
+            export_services.conversation_file(
+                tenant=request.tenant, actor=request.actor, conversation=conversation, form=form
+            )
+        )
     made = export_services.conversation_export(
         tenant=request.tenant, actor=request.actor, conversation=conversation, form=form
     )
@@ -77,6 +89,79 @@ def answer(request: TenantRequest, tenant_slug: str, pk: int, turn_pk: int) -> H
     conversation = selectors.conversation_get(actor=request.actor, pk=pk)
     turn = selectors.turn_get(actor=request.actor, conversation=conversation, pk=turn_pk)
     return HttpResponse(answer_markdown(actor=request.actor, turn=turn), content_type=_TYPES["markdown"])
+
+
+@never_cache
+@require_GET
+@allowed("conversation.read")
+def answer_file(request: TenantRequest, tenant_slug: str, pk: int, turn_pk: int) -> HttpResponse:
+    """Hand out one answer as a file: ``?form=docx``, ``pdf`` or ``md``."""
+    conversation, turn = _turn(request, pk, turn_pk)
+    form = request.GET.get("form", "docx")
+    return file_response(
+        export_services.answer_file(
+            tenant=request.tenant, actor=request.actor, conversation=conversation, turn=turn, form=form
+        )
+    )
+
+
+@never_cache
+@require_GET
+@allowed("conversation.read")
+def answer_document(request: TenantRequest, tenant_slug: str, pk: int, turn_pk: int) -> HttpResponse:
+    """Offer an answer as a file, and as a document of a collection to those who may add documents."""
+    conversation, turn = _turn(request, pk, turn_pk)
+    can_save = request.actor.can("document.write") and request.actor.can("collection.read")
+    collections = collection_list(actor=request.actor).values_list("pk", "name") if can_save else []
+    limited = limited_sources(actor=request.actor, conversation=conversation, turn=turn)
+    context = {
+        "conversation": conversation,
+        "turn": turn,
+        "question": question_line(turn),
+        "has_answer": not turn.is_active and bool(turn.run.answer.strip()),
+        "can_save": can_save,
+        "collections": list(collections),
+        "limited_names": ", ".join(f"“{name}”" for name in limited[:_LIMITED_NAMED]),
+        "limited_more": max(0, len(limited) - _LIMITED_NAMED),
+    }
+    return render(request, "conversations/answer_document.html", context)
+
+
+@require_POST
+@allowed("document.write")
+def answer_save(request: TenantRequest, tenant_slug: str, pk: int, turn_pk: int) -> HttpResponse:
+    """Add an answer to a collection as a document, and open the document."""
+    conversation, turn = _turn(request, pk, turn_pk)
+    chosen = request.POST.get("collection", "")
+    if not chosen.isdecimal():
+        messages.error(request, _("Choose a collection."))
+        return redirect("conversations:turn-document", request.tenant.slug, conversation.pk, turn.pk)
+    kept = export_services.answer_save(
+        tenant=request.tenant,
+        actor=request.actor,
+        conversation=conversation,
+        turn=turn,
+        collection_pk=int(chosen),
+        form=request.POST.get("form", "md"),
+        name=request.POST.get("name", ""),
+    )
+    said = _("Saved as a document.") if kept.created else _("This document was already there.")
+    messages.success(request, said)
+    return redirect(
+        "collections:document", request.tenant.slug, kept.document.collection_id, kept.document.pk
+    )
+
+
+def file_response(file: PaperFile) -> HttpResponse:
+    """Return a document as a download."""
+    response = HttpResponse(file.body, content_type=file.media_type)
+    response.headers["Content-Disposition"] = attachment(file.name)
+    return response
+
+
+def _turn(request: TenantRequest, pk: int, turn_pk: int) -> tuple[Conversation, Turn]:
+    conversation = selectors.conversation_get(actor=request.actor, pk=pk)
+    return conversation, selectors.turn_get(actor=request.actor, conversation=conversation, pk=turn_pk)
 
 
 def _shares(request: TenantRequest, conversation: Conversation) -> HttpResponse:

@@ -1,7 +1,7 @@
 """The pages of the guide, docs/guide, rendered for /help/.
 
-They are our own text, but it is rendered and cleaned as an answer's is: raw HTML is off, and only the tags and attributes below
-leave this module. Unlike an answer's, the links lead to other pages here, and the pictures are ours.
+They are our own text, but it is rendered and cleaned as an answer's is (``basics.markdown``). Unlike an answer's, the links lead to
+other pages here, the pictures are ours, and a dollar sign is one.
 """
 
 from __future__ import annotations
@@ -13,27 +13,17 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-import nh3
 from django.conf import settings
 from django.urls import reverse
 from django.utils.safestring import SafeString, mark_safe
-from markdown_it import MarkdownIt
 from markdown_it.token import Token
+
+from basics.markdown.render import Renderer, Use
 
 INDEX = "README"
 _FOLDER = Path(settings.ROOT) / "docs" / "guide"
 _PICTURES = Path(settings.ROOT) / "docs" / "screenshots"
-_CLEANER = nh3.Cleaner(
-    tags=set(
-        "a blockquote br code em h1 h2 h3 hr img li ol p pre strong table tbody td th thead tr ul".split()
-    ),
-    attributes={
-        "a": {"href"},
-        "img": {"src", "alt", "width", "height", "loading"},
-        "ol": {"start"},
-    },
-    url_schemes={"https", "mailto"},
-)
+_RENDERER = Renderer(Use(pictures=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,14 +68,12 @@ def guide_page(name: str) -> GuidePage:
     Args:
         name: the stem of its file; ``INDEX`` is the list of pages.
     """
-    markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
-    tokens = markdown.parse(guide_names()[name].read_text(encoding="utf-8"))
+    tokens = _RENDERER.parse(guide_names()[name].read_text(encoding="utf-8"))
     for token in tokens:
         for child in token.children or []:
             _readdress(child)
     title = next(token.content for token in tokens if token.type == "inline")
-    html = _CLEANER.clean(markdown.renderer.render(tokens, markdown.options, {}))
-    return GuidePage(title, mark_safe(html))  # noqa: S308 - cleaned
+    return GuidePage(title, mark_safe(_RENDERER.render(tokens)))  # noqa: S308 - cleaned
 
 
 @cache

