@@ -12,6 +12,7 @@ from apps.conversations.models import (
     ConversationShare,
     Feedback,
     Message,
+    Prompt,
     QueuedQuestion,
     ShareReader,
     Turn,
@@ -103,3 +104,11 @@ class QueuedQuestionAdmin(JournalAdmin):
     list_filter = ("created_at",)
     list_select_related = ("conversation",)
     search_fields = ("text",)
+
+
+@admin.register(Prompt)
+class PromptAdmin(JournalAdmin):
+    list_display = ("name", "user", "is_shared", "updated_at")
+    list_filter = ("is_shared", "updated_at", ("user", admin.RelatedOnlyFieldListFilter))
+    list_select_related = ("user",)
+    search_fields = ("name", "description", "user__email")

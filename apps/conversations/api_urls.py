@@ -18,6 +18,7 @@ from apps.conversations.openai.responses_api import (
     ResponsesView,
     ResponseView,
 )
+from apps.conversations.prompts import api as prompt_api
 from apps.conversations.rules import api as rules_api
 from apps.conversations.sharing import api as share_api
 from apps.conversations.traces import api as trace_api
@@ -63,6 +64,8 @@ urlpatterns = [
     path(f"{_ONE}/shares/<int:share_pk>", share_api.ShareView.as_view(), name="shares-detail"),
     path("shares/<uuid:key>", share_api.SharedView.as_view(), name="shares-read"),
     path(f"{_ONE}/export", share_api.ConversationExportView.as_view(), name="conversations-export"),
+    path("prompts", prompt_api.PromptsView.as_view(), name="prompts-list"),
+    path("prompts/<int:pk>", prompt_api.PromptView.as_view(), name="prompts-detail"),
     path("runs/<int:pk>", api.RunView.as_view(), name="runs-detail"),
     path("runs/<int:pk>/trace", trace_api.RunTraceView.as_view(), name="runs-trace"),
     path("runs/<int:pk>/stop", api.RunStopView.as_view(), name="runs-stop"),

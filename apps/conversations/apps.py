@@ -18,6 +18,7 @@ class ConversationsConfig(AppConfig):
         "Attachment": "content: name; codes: media_type",
         "Feedback": "names: reason comment; codes: verdict",
         "ConversationShare": "names: title snapshot",
+        "Prompt": "names: name description text",
         "QueuedQuestion": "names: text request problem; codes: model",
         "ConversationRules": "codes: support_model",
     }
@@ -34,6 +35,7 @@ class ConversationsConfig(AppConfig):
     def ready(self) -> None:
         from apps.collections.storage.lost import on_document_lost
         from apps.conversations.assistants.selectors import assistant_names
+        from apps.conversations.prompts.services import person_prompts_erase, prompts_unnamed
         from apps.conversations.rules.services import (
             CONVERSATIONS as KEPT_CONVERSATIONS,
         )
@@ -60,8 +62,10 @@ class ConversationsConfig(AppConfig):
         bundle_register(BUNDLE)
         runs_related_by(runs_related)
         audit_names_judged_by("conversations.conversation", conversations_unnamed)
+        audit_names_judged_by("conversations.prompt", prompts_unnamed)
         on_document_lost(titles_later)
         on_person_erase(person_conversations_erase)
+        on_person_erase(person_prompts_erase)
         on_content_erase(conversations_made_erase)
         content_kind_register(CONVERSATIONS)
         retention_kind_register(KEPT_CONVERSATIONS, [UNDER_WAY], every_s=300)

@@ -7,6 +7,7 @@ from django.urls import path
 from apps.conversations.branches import views as branch_views
 from apps.conversations.chat import attachment_views, list_views, queue_views, views
 from apps.conversations.feedback import views as feedback_views
+from apps.conversations.prompts import views as prompt_views
 from apps.conversations.rules import views as rules_views
 from apps.conversations.sharing import views as share_views
 from apps.conversations.traces import views as trace_views
@@ -18,6 +19,10 @@ urlpatterns = [
     path("attachments/", attachment_views.begin, name="attachment-begin"),
     path("all/", list_views.index, name="list"),
     path("recent/", list_views.recent, name="recent"),
+    path("prompts/", prompt_views.prompts, name="prompts"),
+    path("prompts/new/", prompt_views.create, name="prompt-create"),
+    path("prompts/<int:pk>/", prompt_views.edit, name="prompt"),
+    path("prompts/<int:pk>/delete/", prompt_views.delete, name="prompt-delete"),
     path("settings/", rules_views.rules, name="settings-rules"),
     path("shared/<uuid:key>/", share_views.shared, name="shared"),
     path("tools/", views.tools_new, name="tools-new"),

@@ -17,6 +17,7 @@ from apps.conversations.models.conversation import (
     Turn,
 )
 from apps.conversations.models.feedback import Feedback
+from apps.conversations.models.prompt import Prompt
 from apps.conversations.models.queued import QueuedQuestion
 from apps.conversations.models.rules import ConversationRules
 from apps.conversations.models.sharing import ConversationShare, ShareReader
@@ -36,6 +37,7 @@ __all__ = [
     "Message",
     "Mode",
     "Output",
+    "Prompt",
     "QueuedQuestion",
     "ShareReader",
     "Turn",
