@@ -36,6 +36,8 @@ _QUICK = (
     "The search for the user's question has been made for you: its result is the last thing before your answer. Answer from "
     "these passages alone; you cannot search again."
 )
+# Names no document: their names are theirs, and instructions are ours.
+_NARROWED = "The user has limited this question to certain documents. Your tools see these alone; list_documents names them."
 _CODE = "You reach your tools through programs: write one that calls them."
 _REPAIRS = 1
 _FREE = Options()
@@ -69,6 +71,7 @@ def answering_of(
     beside: Sequence[Tool] = (),
     is_text: bool = False,
     given: FilesInScope = FilesInScope(),  # noqa: B008 - frozen
+    is_narrowed: bool = False,
 ) -> Answering:
     """Return how a version answers; without one, the model calls tools as it sees fit.
 
@@ -81,6 +84,7 @@ def answering_of(
         beside: tools that ask other assistants; not for modes with tools of their own.
         is_text: no form, whatever the version has: another assistant reads it.
         given: the files that were attached to the conversation.
+        is_narrowed: the question is about certain documents, which is all that the tools see.
 
     Raises:
         Conflict: ``programs_not_allowed``, the version answers with programs, which this person may not run.
@@ -129,7 +133,12 @@ def answering_of(
     return Answering(
         provider=provider,
         system=_system(
-            version, mode, collections.values(), is_formed=form is not None, has_files=bool(reading)
+            version,
+            mode,
+            collections.values(),
+            is_formed=form is not None,
+            has_files=bool(reading),
+            is_narrowed=is_narrowed,
         ),
         history=_remembered(history, options.memory_turns),
         toolset=toolset,
@@ -170,7 +179,13 @@ async def answering_execute(
 
 
 def _system(
-    version: AssistantVersion | None, mode: Mode, names: Iterable[str], *, is_formed: bool, has_files: bool
+    version: AssistantVersion | None,
+    mode: Mode,
+    names: Iterable[str],
+    *,
+    is_formed: bool,
+    has_files: bool,
+    is_narrowed: bool,
 ) -> str:
     """Return our rules, then those of the mode and the form, then the assistant's own prompt."""
     parts = []
@@ -178,6 +193,8 @@ def _system(
         parts.append(_QUICK)
     elif mode == Mode.CODE:
         parts.append(_CODE)
+    if is_narrowed:
+        parts.append(_NARROWED)
     if is_formed:
         parts.append(CITING)
     if version is not None and version.prompt.strip():
