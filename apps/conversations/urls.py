@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.urls import path
 
 from apps.conversations.branches import views as branch_views
-from apps.conversations.chat import attachment_views, list_views, queue_views, views
+from apps.conversations.chat import attachment_views, list_views, queue_views, suggestion_views, views
 from apps.conversations.feedback import views as feedback_views
 from apps.conversations.prompts import views as prompt_views
 from apps.conversations.rules import views as rules_views
@@ -25,7 +25,8 @@ urlpatterns = [
     path("prompts/<int:pk>/delete/", prompt_views.delete, name="prompt-delete"),
     path("settings/", rules_views.rules, name="settings-rules"),
     path("shared/<uuid:key>/", share_views.shared, name="shared"),
-    path("tools/", views.tools_new, name="tools-new"),
+    path("suggest/", suggestion_views.suggest, name="suggest"),
+    path("tools/", suggestion_views.tools_new, name="tools-new"),
     path("<int:pk>/", views.detail, name="detail"),
     path("<int:pk>/attachments/", attachment_views.add, name="attachment-add"),
     path("<int:pk>/attachments/<int:attachment_pk>/", attachment_views.chip, name="attachment"),
@@ -60,6 +61,6 @@ urlpatterns = [
     path("<int:pk>/pin/", list_views.pin, name="pin"),
     path("<int:pk>/delete/", views.delete, name="delete"),
     path("<int:pk>/erase/", views.erase, name="erase"),
-    path("<int:pk>/scope/", views.scope, name="scope"),
-    path("<int:pk>/tools/", views.tools, name="tools"),
+    path("<int:pk>/scope/", suggestion_views.scope, name="scope"),
+    path("<int:pk>/tools/", suggestion_views.tools, name="tools"),
 ]

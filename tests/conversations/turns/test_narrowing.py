@@ -160,11 +160,13 @@ def test_no_search_tool_sees_another_document(cast: Cast, request: pytest.Fixtur
     )
 
     def call(
-        name: str, documents: set[int] | None, searching: Searching = Searching(), **arguments: Any
-    ) -> Any:  # noqa: B008
+        name: str, documents: set[int] | None, searching: Searching | None = None, **arguments: Any
+    ) -> Any:
         guard = tasks.guard_for(actor=actor, scope={trade.pk: trade.name})
         limited = None if documents is None else frozenset(documents)
-        scope = Scope(cast.tenant, None, run, here, guard, searching=searching, documents=limited)
+        scope = Scope(
+            cast.tenant, None, run, here, guard, searching=searching or Searching(), documents=limited
+        )
         tool = guard.toolset(TOOLSET, BUNDLE).get(name)
         assert tool is not None
         output = finished(tool.function(ToolContext({SCOPE: scope}), **arguments))

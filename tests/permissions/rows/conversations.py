@@ -211,6 +211,7 @@ PORTAL: tuple[Row, ...] = (
     Row("conversations:attachment-remove", "POST", "conversation.write", ATTACHED, ok=302),
     Row("conversations:attachment-retry", "POST", "conversation.write", ATTACHED, before=_unread, ok=302),
     Row("conversations:list", action="conversation.read"),
+    Row("conversations:suggest", action="conversation.read"),
     Row("conversations:tools-new", action="conversation.read"),
     Row("conversations:tools", "GET", "conversation.read", CONVERSATION),
     Row(
@@ -218,7 +219,7 @@ PORTAL: tuple[Row, ...] = (
         "POST",
         "conversation.write",
         CONVERSATION,
-        data=send(listed=["calculate"], tools=[]),
+        data=send(off=["calculate"]),
     ),
     Row("conversations:recent", action="conversation.read"),
     Row("conversations:prompts", action="conversation.read"),
