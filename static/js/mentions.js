@@ -22,18 +22,19 @@ const icon = (name) => {
 };
 
 // --- chips -------------------------------------------------------------------------------------------------------------
-function chip(field, { value, title, kind }, inForm) {
+/** What is chosen, as _picked.html has it; `mark` says that its kind is shown too. */
+function chip(field, { value, title, kind }, { isInForm, mark }) {
   const li = make("li", "chip"), name = make("span", "clip", title), sent = make("input");
   const remove = make("button");
   li.dataset.chip = value;
   name.dir = "auto";
   Object.assign(sent, { type: "hidden", name: field, value });
-  if (!inForm) sent.setAttribute("form", "composer");
+  if (!isInForm) sent.setAttribute("form", "composer");
   remove.type = "button";
   remove.dataset.chipRemove = "";
   remove.setAttribute("aria-label", interpolate(gettext("Remove %(name)s"), { name: title }));
   remove.append(icon("x"));
-  if (ICONS[kind]) li.append(icon(ICONS[kind]));
+  if (mark) li.append(icon(ICONS[kind]));
   li.append(name, sent, remove);
   return li;
 }
@@ -67,7 +68,7 @@ function narrow(option) {
   for (const input of narrowed.querySelectorAll("input")) {
     if (input.name === other || (input.name === field && input.value === value)) input.closest("li").remove();
   }
-  narrowed.append(chip(field, { value, title, kind }, true));
+  narrowed.append(chip(field, { value, title, kind }, { isInForm: true, mark: true }));
   gw.announce(interpolate(gettext("This message is limited to %(name)s"), { name: title }));
 }
 form.addEventListener("htmx:finally:request", (e) => {
@@ -304,7 +305,7 @@ function menu(input) {
     choose: (option) => {
       const there = picked.querySelector(`[data-chip="${CSS.escape(option.dataset.value)}"]`);
       if (there) there.remove();
-      else picked.append(chip(picked.dataset.picked, option.dataset, !isLocal));
+      else picked.append(chip(picked.dataset.picked, option.dataset, { isInForm: !isLocal }));
       const { title } = option.dataset;
       gw.announce(
         interpolate(there ? gettext("%(name)s removed") : gettext("%(name)s added"), { name: title }),
@@ -329,7 +330,7 @@ for (const popover of document.querySelectorAll(".scope-menu")) {
   let open = null;
   const begin = () => {
     const input = popover.querySelector("[data-pick]");
-    if (!input || input.dataset.ready) return;
+    if (!input || "ready" in input.dataset) return;
     input.dataset.ready = "";
     open = menu(input);
     if (popover.matches(":popover-open")) {
