@@ -30,9 +30,9 @@ def _scope(cast: Cast) -> Iterator[None]:
 
 
 def lines(
-    cast: Cast, what: str, query: str = "", role: str = "member", where: Where = Where()
-) -> list[Suggestion]:  # noqa: B008
-    groups = suggestions(actor=cast.actor(role), what=what, query=query, where=where)
+    cast: Cast, what: str, query: str = "", role: str = "member", where: Where | None = None
+) -> list[Suggestion]:
+    groups = suggestions(actor=cast.actor(role), what=what, query=query, where=where or Where())
     return [line for group in groups for line in group.lines]
 
 
