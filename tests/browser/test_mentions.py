@@ -84,4 +84,5 @@ def test_message_is_written_from_a_prompt_and_limited_without_a_mouse(portal: Po
         turn = Turn.objects.select_related("run").get()
         assert turn.run.request["narrowed"]["tools"] == []
         assert {c.document_name for c in turn.citations.all()} == {"letter.md"}
+    expect(portal.turns.last.locator(".qrow")).to_contain_text("1 document only")
     expect(only).to_have_count(0)

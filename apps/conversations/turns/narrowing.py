@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 from apps.collections.file_tools.toolset import FILE_TOOLS
 from apps.collections.models import Document
 from apps.conversations.assistants.selectors import version_collections
+from apps.conversations.display.limits import NARROWED
 from apps.conversations.models import AssistantVersion, Conversation
 from apps.conversations.transcript import selectors
 from apps.tools.toolset.selectors import guard_for
@@ -20,7 +21,6 @@ from tenancy.actors import Actor
 
 MOST_NARROWED = 20
 """Collections, documents or tools that one message names."""
-_KEY = "narrowed"
 _KINDS = ("collections", "documents", "tools")
 
 
@@ -44,12 +44,12 @@ class Narrowing:
 
     def facts(self) -> dict[str, Any]:
         """Return it as the request of a run or of a waiting question keeps it; empty where it limits nothing."""
-        return {_KEY: {kind: list(getattr(self, kind)) for kind in _KINDS}} if self else {}
+        return {NARROWED: {kind: list(getattr(self, kind)) for kind in _KINDS}} if self else {}
 
 
 def narrowing_kept(request: Mapping[str, Any]) -> Narrowing:
     """Return what ``Narrowing.facts`` has put into a request."""
-    kept = request.get(_KEY) or {}
+    kept = request.get(NARROWED) or {}
     return Narrowing(**{kind: tuple(kept.get(kind, ())) for kind in _KINDS})
 
 
@@ -158,4 +158,4 @@ def _both(one: frozenset[int], other: frozenset[int] | None) -> frozenset[int]:
 
 
 def _refused(code: str, message: str) -> Invalid:
-    return Invalid(code, message, data={"fields": {_KEY: [message]}})
+    return Invalid(code, message, data={"fields": {NARROWED: [message]}})

@@ -96,6 +96,10 @@ def test_page_takes_chips_and_lists_are_escaped(cast: Cast, client: Client) -> N
     create = reverse("conversations:create", args=[cast.tenant.slug])
     assert client.post(create, sent | {"only_documents": "x"}).status_code == 400
     assert not Turn.objects.exists()
-    assert client.post(create, sent).status_code == 302
+    conversation = client.post(create, sent)
+    assert conversation.status_code == 302
+    shown = client.get(conversation["Location"]).content.decode()
+    assert "1 document only" in shown
+    assert "1 tool only" in shown
     narrowed = Turn.objects.select_related("run").get().run.request["narrowed"]
     assert narrowed == {"collections": [], "documents": [library.document.pk], "tools": ["calculate"]}
