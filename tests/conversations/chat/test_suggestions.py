@@ -43,8 +43,9 @@ def test_mentions_are_what_the_conversation_searches_and_the_person_may_see(cast
     assert [(line.kind, line.hint) for line in lines(cast, "mentions", "DUTIES staff")] == [
         ("document", "Contracts")
     ]
-    who = {"tenant": cast.tenant, "actor": cast.actor("member")}
-    conversation = conversation_create(**who, collections=[ours.collection.pk])
+    conversation = conversation_create(
+        tenant=cast.tenant, actor=cast.actor("member"), collections=[ours.collection.pk]
+    )
     inside = where_of(actor=cast.actor("member"), conversation=conversation.pk, assistant="", collections=())
     for where in (inside, Where(collections=[ours.collection.pk])):
         assert [line.title for line in lines(cast, "mentions", where=where)] == ["Tariffs", "duties.pdf"]

@@ -65,7 +65,11 @@ def test_sharing_and_shared_ones_need_the_right_to_write_assistants(cast: Cast) 
         shared = prompt_create(**who(cast, "member"), name="Ours", text="Sum up.", is_shared=True)
         with pytest.raises(Denied):
             prompt_create(**who(cast, "viewer"), name="N", text="T", is_shared=True)
-        for change in ({"prompt": own, "is_shared": True}, {"prompt": shared, "name": "Theirs"}):
+        changes: list[dict[str, Any]] = [
+            {"prompt": own, "is_shared": True},
+            {"prompt": shared, "name": "Theirs"},
+        ]
+        for change in changes:
             with pytest.raises(Denied):
                 prompt_update(**who(cast, "viewer"), **change)
         with pytest.raises(Denied):  # only who made it takes it back
@@ -82,13 +86,14 @@ def test_sharing_and_shared_ones_need_the_right_to_write_assistants(cast: Cast) 
 
 def test_what_cannot_be_kept_is_refused(cast: Cast) -> None:
     many = " ".join(f"{{v{'x' * n}}}" for n in range(21))
+    tried: list[tuple[str, dict[str, Any]]] = [
+        ("name", {"name": " \x00", "text": "T"}),
+        ("text", {"name": "N", "text": "x" * 20_001}),
+        ("text", {"name": "N", "text": many}),
+        ("description", {"name": "N", "text": "T", "description": "x" * 301}),
+    ]
     with tenant_scope(cast.tenant.pk):
-        for field, values in (
-            ("name", {"name": " \x00", "text": "T"}),
-            ("text", {"name": "N", "text": "x" * 20_001}),
-            ("text", {"name": "N", "text": many}),
-            ("description", {"name": "N", "text": "T", "description": "x" * 301}),
-        ):
+        for field, values in tried:
             with pytest.raises(Invalid) as refused:
                 prompt_create(**who(cast, "member"), **values)
             assert refused.value.data["field"] == field

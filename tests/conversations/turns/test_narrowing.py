@@ -19,6 +19,7 @@ from apps.conversations.turns.conversations import conversation_create
 from apps.conversations.turns.narrowing import Narrowing, narrowing_of
 from apps.conversations.turns.queue import question_queue, queued_next
 from apps.conversations.turns.services import turn_retry, turn_submit
+from apps.tools.toolset.selectors import guard_for
 from basics.errors import Invalid
 from runs.actors import actor_facts
 from runs.models import Run
@@ -162,7 +163,7 @@ def test_no_search_tool_sees_another_document(cast: Cast, request: pytest.Fixtur
     def call(
         name: str, documents: set[int] | None, searching: Searching | None = None, **arguments: Any
     ) -> Any:
-        guard = tasks.guard_for(actor=actor, scope={trade.pk: trade.name})
+        guard = guard_for(actor=actor, scope={trade.pk: trade.name})
         limited = None if documents is None else frozenset(documents)
         scope = Scope(
             cast.tenant, None, run, here, guard, searching=searching or Searching(), documents=limited
