@@ -15,6 +15,7 @@ from apps.conversations.models import (
     Project,
     ProjectCollection,
     ProjectMember,
+    Prompt,
     QueuedQuestion,
     ShareReader,
     Turn,
@@ -127,3 +128,11 @@ class ProjectAdmin(JournalAdmin):
     list_select_related = ("user",)
     search_fields = ("name", "user__email")
     inlines = (ProjectScopeInline, ProjectMemberInline)
+
+
+@admin.register(Prompt)
+class PromptAdmin(JournalAdmin):
+    list_display = ("name", "user", "is_shared", "updated_at")
+    list_filter = ("is_shared", "updated_at", ("user", admin.RelatedOnlyFieldListFilter))
+    list_select_related = ("user",)
+    search_fields = ("name", "description", "user__email")

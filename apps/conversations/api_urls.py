@@ -19,6 +19,7 @@ from apps.conversations.openai.responses_api import (
     ResponseView,
 )
 from apps.conversations.projects import api as project_api
+from apps.conversations.prompts import api as prompt_api
 from apps.conversations.rules import api as rules_api
 from apps.conversations.sharing import api as share_api
 from apps.conversations.traces import api as trace_api
@@ -68,6 +69,8 @@ urlpatterns = [
     path(f"{_ONE}/file", share_api.ConversationFileView.as_view(), name="conversations-file"),
     path(f"{_TURNS}/<int:turn_pk>/file", share_api.AnswerFileView.as_view(), name="turns-file"),
     path(f"{_TURNS}/<int:turn_pk>/document", share_api.AnswerSaveView.as_view(), name="turns-document"),
+    path("prompts", prompt_api.PromptsView.as_view(), name="prompts-list"),
+    path("prompts/<int:pk>", prompt_api.PromptView.as_view(), name="prompts-detail"),
     path("runs/<int:pk>", api.RunView.as_view(), name="runs-detail"),
     path("runs/<int:pk>/trace", trace_api.RunTraceView.as_view(), name="runs-trace"),
     path("runs/<int:pk>/stop", api.RunStopView.as_view(), name="runs-stop"),

@@ -18,6 +18,7 @@ class ConversationsConfig(AppConfig):
         "Attachment": "content: name; codes: media_type",
         "Feedback": "names: reason comment; codes: verdict",
         "ConversationShare": "names: title snapshot",
+        "Prompt": "names: name description text",
         "QueuedQuestion": "names: text request problem; codes: model",
         "ConversationRules": "codes: support_model",
         "Project": "names: name instructions; codes: sharing",
@@ -36,6 +37,7 @@ class ConversationsConfig(AppConfig):
         from apps.collections.storage.lost import on_document_lost
         from apps.conversations.assistants.selectors import assistant_names
         from apps.conversations.projects.services import person_projects_erase
+        from apps.conversations.prompts.services import person_prompts_erase, prompts_unnamed
         from apps.conversations.rules.services import (
             CONVERSATIONS as KEPT_CONVERSATIONS,
         )
@@ -62,9 +64,11 @@ class ConversationsConfig(AppConfig):
         bundle_register(BUNDLE)
         runs_related_by(runs_related)
         audit_names_judged_by("conversations.conversation", conversations_unnamed)
+        audit_names_judged_by("conversations.prompt", prompts_unnamed)
         on_document_lost(titles_later)
         on_person_erase(person_conversations_erase)
         on_person_erase(person_projects_erase)
+        on_person_erase(person_prompts_erase)
         on_content_erase(conversations_made_erase)
         content_kind_register(CONVERSATIONS)
         retention_kind_register(KEPT_CONVERSATIONS, [UNDER_WAY], every_s=300)

@@ -25,15 +25,17 @@ from apps.conversations.assistants.selectors import version_collections, version
 from apps.conversations.attachments.selectors import FilesInScope, attachments_of, given_of
 from apps.conversations.attachments.services import unreadable
 from apps.conversations.display.attached_files import problem_of, state_of
-from apps.conversations.models import Attachment, Conversation, Message, Turn
+from apps.conversations.models import Attachment, Conversation, Message, Mode, Turn
 from apps.conversations.openai.work import completion_work
 from apps.conversations.projects.selectors import project_instructions
 from apps.conversations.toolset import bundle as tools
 from apps.conversations.transcript import selectors
 from apps.conversations.transcript.branch_tree import HISTORY_TURNS, branch_before
 from apps.conversations.transcript.shown import conversation_tainted, conversation_withheld
+from apps.conversations.turns.narrowing import NarrowedNow, narrowing_now, narrowing_of, tools_narrowed
 from apps.conversations.turns.services import JOB_KIND
 from apps.tools.toolset.guard import Guard
+from apps.tools.toolset.model_calls import PROGRAM_TOOL
 from apps.tools.toolset.selectors import guard_for
 from basics.errors import Invalid
 from jobs.context import JobContext, JobPostponed
@@ -93,7 +95,7 @@ class _Prepared:
     answering: Answering
     guard: Guard
     collections: list[int]
-    only: frozenset[int] | None
+    narrowed: NarrowedNow
     given: FilesInScope
 
 
@@ -110,8 +112,9 @@ async def turn_run(ctx: JobContext, *, turn_id: int, run_id: int) -> None:
         run,
         ctx.in_db,
         prepared.guard,
-        prepared.only,
+        prepared.narrowed.collections,
         given=prepared.given,
+        documents=prepared.narrowed.documents,
     )
     await answering_execute(
         ctx,
@@ -145,13 +148,18 @@ def _prepare(tenant_id: int, turn_id: int, run_id: int) -> _Prepared | None:
     files = _files_read(turn, branch)
     actor = actor_now(run)
     version = turn.assistant_version
-    only = None if version is None else version_collections(version)
-    collections = selectors.scope_names(actor=actor, conversation=turn.conversation, only=only)
+    narrowing = narrowing_of(run)
+    narrowed = narrowing_now(actor, narrowing, None if version is None else version_collections(version))
+    collections = selectors.scope_names(
+        actor=actor, conversation=turn.conversation, only=narrowed.collections
+    )
+    allowed = None if version is None else version_tools(version, collections)
+    kept = [*tools.TOOLSET.names(), *([PROGRAM_TOOL] if version and version.mode == Mode.CODE else [])]
     guard = guard_for(
         actor=actor,
         scope=collections,
-        tools=None if version is None else version_tools(version, collections),
-        off=frozenset(turn.conversation.tools_off),
+        tools=tools_narrowed(allowed, narrowing, kept),
+        off=narrowed.off.union(turn.conversation.tools_off),
     )
     instructions = project_instructions(actor=actor, conversation=turn.conversation)
     provider = provider_for(turn.tenant, run.model)
@@ -170,6 +178,7 @@ def _prepare(tenant_id: int, turn_id: int, run_id: int) -> _Prepared | None:
         beside=[] if version is None else helper_tools(version, lambda: answering.toolset),
         given=given,
         project=instructions,
+        is_narrowed=bool(narrowing.documents),
     )
     return _Prepared(
         tenant=turn.tenant,
@@ -178,7 +187,7 @@ def _prepare(tenant_id: int, turn_id: int, run_id: int) -> _Prepared | None:
         answering=answering,
         guard=guard,
         collections=list(collections),
-        only=only,
+        narrowed=narrowed,
         given=given,
     )
 

@@ -5,9 +5,17 @@ from __future__ import annotations
 from django.urls import path
 
 from apps.conversations.branches import views as branch_views
-from apps.conversations.chat import attachment_views, bulk_views, list_views, queue_views, views
+from apps.conversations.chat import (
+    attachment_views,
+    bulk_views,
+    list_views,
+    queue_views,
+    suggestion_views,
+    views,
+)
 from apps.conversations.feedback import views as feedback_views
 from apps.conversations.projects import views as project_views
+from apps.conversations.prompts import views as prompt_views
 from apps.conversations.rules import views as rules_views
 from apps.conversations.sharing import views as share_views
 from apps.conversations.traces import views as trace_views
@@ -28,9 +36,14 @@ urlpatterns = [
     path("projects/<int:pk>/edit/", project_views.edit, name="project-edit"),
     path("projects/<int:pk>/delete/", project_views.delete, name="project-delete"),
     path("recent/", list_views.recent, name="recent"),
+    path("prompts/", prompt_views.prompts, name="prompts"),
+    path("prompts/new/", prompt_views.create, name="prompt-create"),
+    path("prompts/<int:pk>/", prompt_views.edit, name="prompt"),
+    path("prompts/<int:pk>/delete/", prompt_views.delete, name="prompt-delete"),
     path("settings/", rules_views.rules, name="settings-rules"),
     path("shared/<uuid:key>/", share_views.shared, name="shared"),
-    path("tools/", views.tools_new, name="tools-new"),
+    path("suggest/", suggestion_views.suggest, name="suggest"),
+    path("tools/", suggestion_views.tools_new, name="tools-new"),
     path("<int:pk>/", views.detail, name="detail"),
     path("<int:pk>/attachments/", attachment_views.add, name="attachment-add"),
     path("<int:pk>/attachments/<int:attachment_pk>/", attachment_views.chip, name="attachment"),
@@ -68,6 +81,6 @@ urlpatterns = [
     path("<int:pk>/pin/", list_views.pin, name="pin"),
     path("<int:pk>/delete/", views.delete, name="delete"),
     path("<int:pk>/erase/", views.erase, name="erase"),
-    path("<int:pk>/scope/", views.scope, name="scope"),
-    path("<int:pk>/tools/", views.tools, name="tools"),
+    path("<int:pk>/scope/", suggestion_views.scope, name="scope"),
+    path("<int:pk>/tools/", suggestion_views.tools, name="tools"),
 ]

@@ -27,7 +27,8 @@ class RunsConfig(AppConfig):
     moves = {  # what an import does with their rows: see exports.moves
         "Run": (
             "text: answer error_message; json: request.conversation=conversations.Conversation "
-            "request.assistant=conversations.Assistant request.collections=collections.Collection"
+            "request.assistant=conversations.Assistant request.collections=collections.Collection "
+            "request.narrowed/documents=collections.Document"
         ),
         "RunEvent": "json: data.text=later",  # pieces of an answer, whose markers may be cut
         "ToolCall": "numbers: user_id=tenancy.User rule_id=tools.ToolGrant; text: content; words: decision_why.rule=tools.ToolGrant",

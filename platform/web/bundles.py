@@ -27,12 +27,22 @@ BUNDLES: Mapping[str, Sequence[str]] = {
         f"css/{name}.css"
         for name in (
             *("app", "pages", "collections", "tools", "assistants"),
-            *("answers", "usage", "evaluations", "datasets", "projects", "pygments", "help", "languages"),
+            *(
+                "answers",
+                "composer",
+                "usage",
+                "evaluations",
+                "datasets",
+                "projects",
+                "pygments",
+                "help",
+                "languages",
+            ),
         )
     ],
     "core.js": ["vendor/htmx/htmx.min.js", "vendor/htmx/hx-sse.min.js"],
     "page.js": ["js/words.js", "js/shell.js", "js/stream.js"],
-    "chat.js": ["js/citations.js", "js/chat.js", "js/answers.js", "js/attach.js"],
+    "chat.js": ["js/citations.js", "js/chat.js", "js/answers.js", "js/attach.js", "js/mentions.js"],
     "passkeys.js": ["js/words.js", "js/passkeys.js"],  # for pages before a sign-in, which have no page.js
 }
 WORDS = "js/words.js"

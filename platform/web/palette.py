@@ -76,6 +76,7 @@ def _order(entry: tuple[int, Source]) -> int:
 
 _PLACES: tuple[tuple[StrOrPromise, str, str, str, str], ...] = (
     (gettext_lazy("New conversation"), "conversations:home", "message-square", "conversation.write", "c"),
+    (gettext_lazy("Prompts"), "conversations:prompts", "quote", "conversation.read", ""),
     (gettext_lazy("Assistants"), "assistants:list", "bot", "assistant.read", ""),
     (gettext_lazy("Collections"), "collections:list", "library", "collection.read", ""),
     (gettext_lazy("New collection"), "collections:create", "plus", "collection.write", ""),

@@ -332,7 +332,7 @@ for (const menu of document.querySelectorAll(".scope-menu")) {
   });
   menu.addEventListener("change", () => { // no conversation yet to tell: the labels say what goes with the question
     if (menu.querySelector("[data-scope-local]")) {
-      const names = [...menu.querySelectorAll("input:checked")].map((i) => i.nextElementSibling.textContent);
+      const names = [...menu.querySelectorAll("[data-chip] > .clip")].map((name) => name.textContent);
       $("scope-label").textContent = names.length > 1
         ? interpolate(ngettext("%(name)s, %(count)s more", "%(name)s, %(count)s more", names.length - 1), {
           name: names[0],
@@ -340,7 +340,7 @@ for (const menu of document.querySelectorAll(".scope-menu")) {
         })
         : names[0] ?? gettext("All collections");
     } else if (menu.querySelector("[data-tools-local]")) {
-      const off = menu.querySelectorAll("input[type=checkbox]:not(:checked)").length;
+      const off = menu.querySelectorAll("[name=off]").length;
       $("tools-label").textContent = off
         ? interpolate(ngettext("Tools, %(count)s off", "Tools, %(count)s off", off), { count: off })
         : gettext("Tools");

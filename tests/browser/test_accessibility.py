@@ -108,6 +108,8 @@ def pages(portal: Portal, cast: Cast) -> dict[str, str]:
         "chat-new": "chat/",
         "chat": chat,
         "chat-assistant": f"chat/?assistant={clerk.slug}",
+        "prompts": "chat/prompts/",
+        "prompt-new": "chat/prompts/new/",
         "assistants": "assistants/",
         "assistant": f"assistants/{clerk.pk}/",
         "assistant-version": f"assistants/{clerk.pk}/versions/2/",
@@ -214,4 +216,7 @@ def test_drawer_and_dialogs_pass_axe_when_they_are_open(new_page: Callable[..., 
     expect(page.locator("#palette [role=option]").first).to_be_visible()
     examine(page, "palette", "light-390", problems)
     page.keyboard.press("Escape")
+    page.get_by_label("Message").press("/")
+    expect(page.get_by_role("listbox", name="Suggestions")).to_be_visible()
+    examine(page, "suggestions", "light-390", problems)
     assert problems == []

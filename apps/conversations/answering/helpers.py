@@ -136,6 +136,7 @@ def _prepare(version: AssistantVersion, scope: Scope, question: str) -> _Ready:
             native=False,
             loaded=tuple,
             is_text=True,
+            is_narrowed=scope.documents is not None,
         )
     except DomainError as error:
         raise ToolError(error.message, "fatal") from error

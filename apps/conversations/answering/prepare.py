@@ -36,6 +36,8 @@ _QUICK = (
     "The search for the user's question has been made for you: its result is the last thing before your answer. Answer from "
     "these passages alone; you cannot search again."
 )
+# Names no document: their names are theirs, and instructions are ours.
+_NARROWED = "The user has limited this question to certain documents. Your tools see these alone; list_documents names them."
 _CODE = "You reach your tools through programs: write one that calls them."
 _PROJECT = "Instructions of the project that this conversation is in. Where they contradict what is said above, that holds:"
 _REPAIRS = 1
@@ -71,6 +73,7 @@ def answering_of(
     is_text: bool = False,
     given: FilesInScope = FilesInScope(),  # noqa: B008 - frozen
     project: str = "",
+    is_narrowed: bool = False,
 ) -> Answering:
     """Return how a version answers; without one, the model calls tools as it sees fit.
 
@@ -84,6 +87,7 @@ def answering_of(
         is_text: no form, whatever the version has: another assistant reads it.
         given: the files that were attached to the conversation.
         project: instructions of the project that the conversation is in; "" for none.
+        is_narrowed: the question is about certain documents, which is all that the tools see.
 
     Raises:
         Conflict: ``programs_not_allowed``, the version answers with programs, which this person may not run.
@@ -138,6 +142,7 @@ def answering_of(
             is_formed=form is not None,
             has_files=bool(reading),
             project=project,
+            is_narrowed=is_narrowed,
         ),
         history=_remembered(history, options.memory_turns),
         toolset=toolset,
@@ -185,6 +190,7 @@ def _system(
     is_formed: bool,
     has_files: bool,
     project: str,
+    is_narrowed: bool,
 ) -> str:
     """Return our rules, then those of the mode and the form, the assistant's own prompt, and last the project's."""
     parts = []
@@ -192,6 +198,8 @@ def _system(
         parts.append(_QUICK)
     elif mode == Mode.CODE:
         parts.append(_CODE)
+    if is_narrowed:
+        parts.append(_NARROWED)
     if is_formed:
         parts.append(CITING)
     if version is not None and version.prompt.strip():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -31,6 +32,7 @@ from apps.conversations.transcript import selectors
 from apps.conversations.transcript.shown import events_shown, run_answer, run_withheld
 from apps.conversations.turns import bulk, conversations, queue
 from apps.conversations.turns import services as turns_services
+from apps.conversations.turns.narrowing import Narrowing
 from apps.tools.approvals.shapes import DecisionInput, DecisionOutput
 from basics.errors import Missing
 from basics.event_stream import EVENT_STREAM, position_of
@@ -208,6 +210,7 @@ class TurnsView(TenantAPIView):
             "model": values["model"],
             "assistant": values["assistant"],
             "attachments": values["attachments"],
+            "narrowing": _narrowing(values["only"]),
         }
         if values["when_busy"] == "refuse":
             asked = turns_services.turn_submit(**question)
@@ -358,6 +361,10 @@ class RunEventsView(StreamingAPIView):
         response["Cache-Control"] = "no-cache, no-transform"
         response["X-Accel-Buffering"] = "no"
         return response
+
+
+def _narrowing(only: Mapping[str, Any] | None) -> Narrowing:
+    return Narrowing(**{kind: tuple(named) for kind, named in (only or {}).items()})
 
 
 def conversation_out(view: TenantAPIView, pk: int) -> dict[str, Any]:

@@ -10,11 +10,14 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from apps.conversations.attachments.selectors import attachments_unsent
+from apps.conversations.chat.suggestions import Suggestion, prompt_suggestion
 from apps.conversations.display.attached_files import attachment_view
 from apps.conversations.models import Assistant, Attachment, Conversation, Project
+from apps.conversations.prompts.selectors import prompt_get
 from apps.conversations.transcript import selectors
 from apps.conversations.turns.conversations import project_scope
-from basics.errors import Invalid
+from apps.conversations.turns.narrowing import Narrowing
+from basics.errors import Invalid, Missing
 from budgets.selectors import budget_notices
 from runs.providers import EXTRACTIVE
 from toolloop.providers.registry import ModelInfo
@@ -44,10 +47,8 @@ def composer_context(
         chosen = [row.pk for row in project_scope(request.actor, project)]
     if conversation is not None:
         chosen = [] if conversation.searches_all else selectors.scope_pks(conversation)
-    collections = [
-        {"pk": c.pk, "name": c.name, "is_chosen": c.pk in chosen}
-        for c in selectors.scope_collections(actor=request.actor, conversation=None)
-    ]
+    there = selectors.scope_names(actor=request.actor, conversation=None)
+    collections = [{"pk": pk, "name": there[pk]} for pk in there if pk in chosen]
     files: list[Attachment] = []
     if conversation is None:
         url = reverse("conversations:create", args=[request.tenant.slug])
@@ -70,8 +71,10 @@ def composer_context(
         "files": [attachment_view(row) for row in files],
         "attach_url": attach_url,
         "model": kept if kept in ids else selectors.model_default(models, request.actor),
-        "collections": collections,
-        "chosen": _chosen(conversation, collections),
+        "has_collections": bool(there),
+        "chosen": collections,
+        "named": _named(conversation, collections),
+        "prompt": _prompt(request),
         "tools_off": conversation.tools_off if conversation is not None else [],
         "draft_key": f"{request.tenant.slug}.{conversation.pk if conversation else 'new'}",
         "client_id": uuid.uuid4(),
@@ -83,12 +86,22 @@ def composer_context(
     }
 
 
-def _chosen(conversation: Conversation | None, collections: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _named(conversation: Conversation | None, chosen: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return what the label of the scope names; empty for all."""
-    chosen = [c for c in collections if c["is_chosen"]]
     if conversation is not None and not conversation.searches_all and not chosen:
         return [{"name": _("No collection (the chosen ones were deleted)")}]
     return chosen
+
+
+def _prompt(request: TenantRequest) -> Suggestion | None:
+    """Return the prompt that “Use” of the library has brought here; None for none, or one that is gone."""
+    asked = request.GET.get("prompt", "")
+    if not (asked.isascii() and asked.isdigit() and len(asked) < 19):
+        return None
+    try:
+        return prompt_suggestion(prompt_get(actor=request.actor, pk=int(asked)))
+    except Missing:
+        return None
 
 
 def client_id_read(request: HttpRequest) -> uuid.UUID:
@@ -102,8 +115,17 @@ def client_id_read(request: HttpRequest) -> uuid.UUID:
 
 
 def tools_off_read(request: HttpRequest) -> list[str]:
-    """Return the tools that were listed and are not ticked."""
-    return sorted({*request.POST.getlist("listed")} - {*request.POST.getlist("tools")})
+    """Return the names of the tools that are switched off."""
+    return sorted({*request.POST.getlist("off")})
+
+
+def narrowing_read(request: HttpRequest) -> Narrowing:
+    """Return what a message is limited to: the chips in the message box. Raises Invalid."""
+    return Narrowing(
+        tuple(ids_read(request, "only_collections")),
+        tuple(ids_read(request, "only_documents")),
+        tuple(request.POST.getlist("only_tools")),
+    )
 
 
 def collections_read(request: HttpRequest) -> list[int]:

@@ -15,6 +15,7 @@ from apps.conversations.transcript.locks import MAX_TEXT
 from apps.conversations.transcript.search import MAX_QUERY
 from apps.conversations.transcript.selectors import live_state
 from apps.conversations.turns.bulk import MOST
+from apps.conversations.turns.narrowing import MOST_NARROWED, narrowing_of
 from runs.models import RunStatus
 
 _BIGINT = 2**63 - 1
@@ -156,6 +157,33 @@ class ConversationOutput(serializers.Serializer[Any]):
         return row.archived_at is not None
 
 
+class NarrowingShape(serializers.Serializer[Any]):
+    collections = serializers.ListField(
+        child=serializers.IntegerField(min_value=1, max_value=_BIGINT),
+        required=False,
+        default=list,
+        max_length=MOST_NARROWED,
+        help_text="Ids of the only collections to search, of those that the conversation searches; empty for all of them.",
+    )
+    documents = serializers.ListField(
+        child=serializers.IntegerField(min_value=1, max_value=_BIGINT),
+        required=False,
+        default=list,
+        max_length=MOST_NARROWED,
+        help_text="Ids of the only documents to search and read; empty for all. Not together with `collections`.",
+    )
+    tools = serializers.ListField(
+        child=serializers.CharField(max_length=64),
+        required=False,
+        default=list,
+        max_length=MOST_NARROWED,
+        help_text="Names of the only tools to use, beside those that search and read documents; empty for all.",
+    )
+
+    class Meta:
+        ref_name = "Narrowing"
+
+
 class TurnInput(serializers.Serializer[Any]):
     text = serializers.CharField(max_length=MAX_TEXT, help_text="The question.")
     client_id = serializers.UUIDField(
@@ -182,6 +210,12 @@ class TurnInput(serializers.Serializer[Any]):
 
 
 class AskInput(TurnInput):
+    only = NarrowingShape(
+        required=False,
+        allow_null=True,
+        default=None,
+        help_text="What this question alone is limited to; null or omitted for the conversation's own scope.",
+    )
     when_busy = serializers.ChoiceField(
         choices=["refuse", "queue"],
         default="refuse",
@@ -260,6 +294,7 @@ class TurnOutput(serializers.Serializer[Turn]):
     )
     citations = CitationOutput(many=True)
     attachments = AttachmentOutput(many=True, help_text="Files sent with the question.")
+    only = serializers.SerializerMethodField(help_text="What the question was limited to.")
     removed_citations = serializers.IntegerField(
         source="removed_markers",
         help_text="Citation markers that pointed to no retrieved passage and were removed.",
@@ -270,6 +305,10 @@ class TurnOutput(serializers.Serializer[Turn]):
 
     class Meta:
         ref_name = "Turn"
+
+    @extend_schema_field(NarrowingShape)
+    def get_only(self, turn: Turn) -> Any:
+        return NarrowingShape(narrowing_of(turn.run)).data
 
     def get_question(self, turn: Turn) -> str:
         return _said(turn, Message.Author.USER)

@@ -8,22 +8,32 @@ from dataclasses import dataclass
 from apps.conversations.assistants.selectors import version_tools
 from apps.conversations.models import AssistantVersion
 from apps.conversations.transcript.selectors import scope_names
+from apps.tools.models import ToolEntry
 from apps.tools.toolset.selectors import guard_for
+from apps.tools.toolset.words import tool_words
 from tenancy.actors import Actor
 
 
 @dataclass(frozen=True, slots=True)
 class ToolLine:
-    """A tool that may be used; ``asks`` says that some call of it waits for somebody's word, ``is_on`` that it is ticked."""
+    """A tool that may be used, in words for people.
+
+    Attributes:
+        name: by which models call it.
+        title: the workspace's own for it, ours, or else its name.
+        asks: some call of it waits for somebody's word.
+        is_on: it is not switched off.
+    """
 
     name: str
+    title: str
     description: str
     asks: bool
     is_on: bool
 
 
 def tool_lines(*, actor: Actor, version: AssistantVersion | None, off: Collection[str]) -> list[ToolLine]:
-    """Return the tools that some call of the actor could be allowed, by name.
+    """Return the tools that some call of the actor could be allowed, by title.
 
     Args:
         version: the assistant that answers, with its toolkit; None for the model alone.
@@ -32,11 +42,20 @@ def tool_lines(*, actor: Actor, version: AssistantVersion | None, off: Collectio
     scope = scope_names(actor=actor, conversation=None)
     tools = None if version is None else version_tools(version, scope)
     guard = guard_for(actor=actor, scope=scope, tools=tools)
+    stated = {
+        row.name: row for row in ToolEntry.objects.visible_to(actor).only("name", "title", "description")
+    }
     lines: dict[str, ToolLine] = {}
     for bundle in guard.bundles:
         for tool in bundle.tools():
             effect = guard.decision(tool, bundle).effect
-            if effect != "deny" and tool.name not in lines:
-                text = tool.description.strip().split("\n", 1)[0]
-                lines[tool.name] = ToolLine(tool.name, text, effect == "ask", tool.name not in off)
-    return [lines[name] for name in sorted(lines)]
+            if effect == "deny" or tool.name in lines:
+                continue
+            entry, words = stated.get(tool.name), tool_words(tool.name, bundle)
+            title = tool.name if words is None else str(words.title)
+            text = tool.description if words is None else str(words.description)
+            if entry is not None:
+                title, text = entry.title or title, entry.description or text
+            first = text.strip().split("\n", 1)[0]
+            lines[tool.name] = ToolLine(tool.name, title, first, effect == "ask", tool.name not in off)
+    return sorted(lines.values(), key=lambda line: (line.title.casefold(), line.name))

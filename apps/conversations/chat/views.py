@@ -22,13 +22,13 @@ from apps.conversations.chat.composer import (
     collections_read,
     composer_context,
     ids_read,
+    narrowing_read,
     project_read,
     tools_off_read,
 )
 from apps.conversations.chat.first_steps import first_steps
 from apps.conversations.chat.frames import Target, answer_frames
 from apps.conversations.chat.starters import starters_made
-from apps.conversations.chat.tools_offered import tool_lines
 from apps.conversations.display.presentation import turn_view_new, with_files
 from apps.conversations.models import Conversation, Turn
 from apps.conversations.projects.selectors import project_list
@@ -90,6 +90,7 @@ def create(request: TenantRequest, tenant_slug: str) -> HttpResponse:
         project=project_read(request),
         begun=begun[0] if begun else None,
         attachments=ids_read(request, "attachments"),
+        narrowing=narrowing_read(request),
     )
     url = reverse("conversations:detail", args=[tenant_slug, turn.conversation_id])
     return HttpResponseClientRedirect(url) if request.htmx else redirect(url)
@@ -124,6 +125,7 @@ def turn_create(request: TenantRequest, tenant_slug: str, pk: int) -> HttpRespon
         client_id=client_id_read(request),
         model=request.POST.get("model", ""),
         attachments=ids_read(request, "attachments"),
+        narrowing=narrowing_read(request),
     )
     if not request.htmx:
         return redirect("conversations:detail", tenant_slug, pk)
@@ -269,52 +271,6 @@ def erase(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
         back=reverse("conversations:detail", args=[tenant_slug, pk]),
         goes=_("its attached files, its links, and dataset rows made from it"),
     )
-
-
-@require_POST
-@allowed("conversation.write")
-def scope(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
-    """Choose the collections a conversation searches; answer with their label."""
-    conversation = selectors.conversation_get(actor=request.actor, pk=pk)
-    chosen = conversations.scope_set(
-        tenant=request.tenant,
-        actor=request.actor,
-        conversation=conversation,
-        collections=collections_read(request),
-    )
-    return render(request, "conversations/_scope_label.html", {"chosen": chosen})
-
-
-@require_http_methods(["GET", "POST"])
-@allowed("conversation.read")
-def tools(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
-    """List the tools that a conversation may use; POST says which, and is answered with their label."""
-    conversation = selectors.conversation_get(actor=request.actor, pk=pk)
-    if request.method == "POST":
-        off = conversations.tools_off_set(
-            tenant=request.tenant,
-            actor=request.actor,
-            conversation=conversation,
-            names=tools_off_read(request),
-        )
-        return render(request, "conversations/_tools_label.html", {"tools_off": off})
-    assistant = conversation.assistant
-    version = conversation.pinned_version or (assistant.published if assistant else None)
-    lines = tool_lines(actor=request.actor, version=version, off=conversation.tools_off)
-    context = {"conversation": conversation, "tools": lines, "assistant": assistant}
-    return render(request, "conversations/_tools.html", context)
-
-
-@require_GET
-@allowed("conversation.read")
-def tools_new(request: TenantRequest, tenant_slug: str) -> HttpResponse:
-    """List the tools that a new conversation may use, with the assistant that ``?assistant=`` names."""
-    slug = request.GET.get("assistant", "")
-    assistant = next((a for a in assistant_choices(actor=request.actor) if a.slug == slug), None)
-    version = assistant.published if assistant else None
-    lines = tool_lines(actor=request.actor, version=version, off=())
-    context = {"conversation": None, "tools": lines, "assistant": assistant}
-    return render(request, "conversations/_tools.html", context)
 
 
 def turn_fragment(request: TenantRequest, turn: Turn) -> HttpResponse:

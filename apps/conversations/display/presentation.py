@@ -39,6 +39,7 @@ from apps.conversations.display.cards import (
     source_cards,
     tool_cards,
 )
+from apps.conversations.display.limits import limits_told
 from apps.conversations.display.marks import Mark, compared_of, marks_of, statements_count
 from apps.conversations.display.plans import PlanView
 from apps.conversations.display.rendering import Block, blocks_render
@@ -90,6 +91,7 @@ class TurnView:
         feedback: what the reader has said about the answer.
         siblings: ids of the turns that stand in its place in other branches, itself among them, oldest first.
         output: the form its answer has, of ``models.Output``.
+        limits: what its question was limited to, in a few words each.
         problem: why an answer that should have a form has none.
         marks: sentences to check, in the order of the text.
         statements: how many sentences state something; 0 where none is marked.
@@ -126,6 +128,7 @@ class TurnView:
     blocks: list[Block] = field(default_factory=list)
     plan: PlanView | None = None
     output: str = "text"
+    limits: list[str] = field(default_factory=list)
     problem: str = ""
     confidence: str = ""
     follow_ups: list[str] = field(default_factory=list)
@@ -198,6 +201,7 @@ def turn_view_new(turn: Turn, run: Run, text: str, output: str = "text") -> Turn
         is_extractive=is_extractive(run.model),
         phase=str(_PHASES["queued"]),
         output=output,
+        limits=limits_told(run.request),
     )
 
 

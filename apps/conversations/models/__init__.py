@@ -18,6 +18,7 @@ from apps.conversations.models.conversation import (
 )
 from apps.conversations.models.feedback import Feedback
 from apps.conversations.models.project import Project, ProjectCollection, ProjectMember, Sharing
+from apps.conversations.models.prompt import Prompt
 from apps.conversations.models.queued import QueuedQuestion
 from apps.conversations.models.rules import ConversationRules
 from apps.conversations.models.sharing import ConversationShare, ShareReader
@@ -40,6 +41,7 @@ __all__ = [
     "Project",
     "ProjectCollection",
     "ProjectMember",
+    "Prompt",
     "QueuedQuestion",
     "ShareReader",
     "Sharing",

@@ -142,6 +142,9 @@ def _related(scope: Scope, name: str, relation: str, names: Sequence[str]) -> To
     except DomainError as error:
         raise ToolError(error.message) from error
     rows = Chunk.objects.visible_to(actor).filter(is_disabled=False).select_related("document")
+    if scope.documents is not None:
+        within = set(rows.filter(pk__in=said, document__in=scope.documents).values_list("pk", flat=True))
+        said = {pk: words for pk, words in said.items() if pk in within}
     chunks = rows.in_bulk(list(said)[:PASSAGES])
     by_id = {c.pk: c.name for c in chosen}
     shown = [chunks[pk] for pk in said if pk in chunks]

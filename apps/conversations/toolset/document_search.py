@@ -35,6 +35,7 @@ _TYPES_NAMED = 20
 _MATCHES = ("exact", "near", "parent", "")
 _WEAKEST_LAST = ("exact", "near", "parent", "none")
 _TYPE = "document_type"
+_DOCUMENT = "document_id"
 
 
 def documents_search(
@@ -69,10 +70,13 @@ def documents_search(
         actor, allowed = rights_now(scope)
         given = replace(scope.given, rows=attached_now(scope, actor) if is_attached(names) else ())
         chosen = collections_named(allowed, names)
+        if scope.documents is not None and not scope.documents and not given.documents:
+            note = "The documents that the user has named are not there any more. Tell the user so."
+            return results_output(scope, [], note, "No document to search", query, found="none")
         if not chosen and not given.documents:
             note = "There is no collection to search. Tell the user to add documents first."
             return results_output(scope, [], note, "No collection to search", query, found="none")
-        conditions = {**(filters or {}), **scope.searching.filters}
+        conditions = _kept_to(scope.documents, {**(filters or {}), **scope.searching.filters})
         many = limit or scope.searching.top_k
 
         def search(more: Mapping[str, Any], *, trace: bool = False) -> SearchResult:
@@ -133,6 +137,17 @@ def documents_search(
         codes=[{"code": code.code, "found": code.found} for code in found.codes],
         similarity=_similarity(chosen, query, hits),
     )
+
+
+def _kept_to(documents: frozenset[int] | None, conditions: Mapping[str, Any]) -> dict[str, Any]:
+    """Return conditions that no passage of other documents meets, whatever else they ask of a document."""
+    if documents is None:
+        return dict(conditions)
+    asked = conditions.get(_DOCUMENT, {})
+    operations = dict(asked) if isinstance(asked, Mapping) else {"eq": asked}
+    within = documents.intersection(operations["in"]) if "in" in operations else documents
+    # No document has the number 0, and a list must name something.
+    return {**conditions, _DOCUMENT: {**operations, "in": sorted(within) or [0]}}
 
 
 def _similarity(chosen: Sequence[Collection], query: str, hits: Sequence[SearchHit]) -> float | None:

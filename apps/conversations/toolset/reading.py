@@ -100,6 +100,8 @@ def _found(scope: Scope, chunk_id: str) -> tuple[Actor, Any, str]:
         return actor, found, ATTACHED
     if found.chunk.collection_id not in names:
         raise ToolError(f"c{number} is in no collection that this conversation searches.")
+    if not scope.holds(found.chunk.document_id):
+        raise ToolError(f"c{number} is in none of the documents that this question is about.")
     return actor, found, names[found.chunk.collection_id]
 
 
@@ -154,7 +156,10 @@ def _documents(
     given = attached_now(scope, actor) if is_attached(names) else []
     attached = [row.document_id for row in given if row.document_id is not None]
     rows = Document.objects.visible_to(actor).current()
-    rows = rows.filter(Q(collection__in=chosen) | Q(pk__in=attached))
+    ours = Q(collection__in=chosen)
+    if scope.documents is not None:
+        ours &= Q(pk__in=scope.documents)
+    rows = rows.filter(ours | Q(pk__in=attached))
     if name_contains.replace("\x00", ""):
         rows = rows.filter(path__icontains=name_contains.replace("\x00", ""))
     if document_type.replace("\x00", ""):

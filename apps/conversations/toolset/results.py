@@ -45,7 +45,8 @@ class Scope:
     """What the tools of one run work on; ``in_db`` runs a function on the worker's database threads.
 
     ``conversation`` is None for calls outside of one. ``only`` are the collections they are about, None for all. The files
-    ``given`` with the conversation's questions are searched as well.
+    ``given`` with the conversation's questions are searched as well. ``documents`` are the only ones of the collections that
+    may be searched and read, None for all.
     """
 
     tenant: Tenant
@@ -56,6 +57,11 @@ class Scope:
     only: frozenset[int] | None = None
     searching: Searching = Searching()
     given: FilesInScope = FilesInScope()  # noqa: RUF009 - frozen
+    documents: frozenset[int] | None = None
+
+    def holds(self, document: int) -> bool:
+        """Tell whether a document of its collections may be read."""
+        return self.documents is None or document in self.documents
 
 
 def attached_now(scope: Scope, actor: Actor) -> list[Attachment]:

@@ -13,6 +13,7 @@ from apps.conversations.attachments.services import attachments_checked
 from apps.conversations.models import Conversation, QueuedQuestion, Turn
 from apps.conversations.transcript.locks import conversation_locked, draft_after, model_checked, text_checked
 from apps.conversations.turns.ends import turn_ends
+from apps.conversations.turns.narrowing import Narrowing, narrowing_checked, narrowing_kept
 from apps.conversations.turns.services import CheckedQuestion, turn_add, turn_submit
 from basics.errors import Conflict, DomainError, Missing
 from runs.actors import actor_facts, actor_now
@@ -35,11 +36,12 @@ def question_queue(
     model: str = "",
     assistant: str | None = None,
     attachments: Sequence[int] = (),
+    narrowing: Narrowing = Narrowing(),  # noqa: B008 - frozen
 ) -> Turn | QueuedQuestion:
     """Ask a question as soon as the answer under way has ended, and those that wait before it; at once if none is.
 
     Args:
-        client_id, model, attachments: as for ``turn_submit``; sent again, it returns what the question has become.
+        client_id, model, attachments, narrowing: as for ``turn_submit``; sent again, it returns what the question has become.
         assistant: as for ``turn_submit``, for a question that need not wait.
 
     Raises:
@@ -57,7 +59,7 @@ def question_queue(
         if client_id in waiting:
             return waiting[client_id]
         if ends.known is not None or not (waiting or ends.active):
-            asked = CheckedQuestion(text, client_id, model, assistant, attachments)
+            asked = CheckedQuestion(text, client_id, model, assistant, attachments, narrowing=narrowing)
             return turn_add(tenant, actor, row, ends, asked)
         if assistant is not None:
             raise Conflict(
@@ -72,13 +74,18 @@ def question_queue(
                 _("%(count)s questions are already queued. Remove one first.") % {"count": MOST_QUEUED},
             )
         files = attachments_checked(actor, row, attachments)
+        narrowing = narrowing_checked(actor, row, None, narrowing)
         queued = QueuedQuestion.objects.create(
             tenant=tenant,
             conversation=row,
             text=text,
             client_id=client_id,
             model=model and model_checked(tenant, model),
-            request={"actor": actor_facts(actor), "attachments": [file.pk for file in files]},
+            request={
+                "actor": actor_facts(actor),
+                "attachments": [file.pk for file in files],
+                **narrowing.facts(),
+            },
         )
         row.draft = draft_after(row.draft, text)
         row.save(update_fields=["draft"])
@@ -154,6 +161,7 @@ def _ask(tenant: Tenant, actor: Actor, row: Conversation, question: QueuedQuesti
         client_id=question.client_id,
         model=question.model,
         attachments=question.request.get("attachments", ()),
+        narrowing=narrowing_kept(question.request),
     )
     question.delete()
     return turn

@@ -35,6 +35,7 @@ from apps.conversations.turns.conversations import (
     tools_off_set,
 )
 from apps.conversations.turns.ends import TurnEnds, turn_ends
+from apps.conversations.turns.narrowing import Narrowing, narrowing_checked, narrowing_of
 from basics.errors import Conflict, Missing
 from jobs.services import job_enqueue, job_new, wake
 from runs.actors import actor_facts
@@ -66,6 +67,7 @@ def turn_submit(
     attachments: Sequence[int] = (),
     beside: Turn | None = None,
     after: Turn | None = None,
+    narrowing: Narrowing | None = None,
 ) -> Turn:
     """Ask a question; the answer is written by a job, as soon as what is attached has been read.
 
@@ -76,6 +78,7 @@ def turn_submit(
         client_id: made by whoever asks, once per question: sent again, it returns the turn that exists.
         model: routing name; "" takes the conversation's. The conversation keeps it for the next question.
         assistant: slug of who answers from now on, "" for the model alone; None leaves it as it is.
+        narrowing: what this question alone is limited to; None takes that of ``beside`` or ``after``.
 
     Raises:
         Conflict: ``conversation_busy``, the answer to the question before is not finished; the assistant cannot answer.
@@ -84,7 +87,9 @@ def turn_submit(
         Missing: the conversation is not the actor's.
     """
     actor.require("conversation.write")
-    asked = CheckedQuestion(text_checked(text), client_id, model, assistant, attachments, beside, after)
+    asked = CheckedQuestion(
+        text_checked(text), client_id, model, assistant, attachments, beside, after, narrowing
+    )
     with transaction.atomic():
         row = conversation_locked(actor, conversation.pk)
         return turn_add(tenant, actor, row, turn_ends(row, client_id), asked)
@@ -101,6 +106,7 @@ class CheckedQuestion:
     attachments: Sequence[int] = ()
     beside: Turn | None = None
     after: Turn | None = None
+    narrowing: Narrowing | None = None
 
 
 def turn_add(tenant: Tenant, actor: Actor, row: Conversation, ends: TurnEnds, asked: CheckedQuestion) -> Turn:
@@ -112,7 +118,8 @@ def turn_add(tenant: Tenant, actor: Actor, row: Conversation, ends: TurnEnds, as
     version = answerer_choose(tenant, actor, row, assistant=asked.assistant, model=asked.model)
     files = attachments_checked(actor, row, asked.attachments, asked.beside)
     attachments_seen(tenant, files, row.model)
-    run = _run(tenant, actor, row, version, has_files=ends.has_files)
+    narrowing = _narrowing(actor, row, version, asked)
+    run = _run(tenant, actor, row, version, has_files=ends.has_files, narrowing=narrowing)
     payload: dict[str, int | str] = {"turn_id": ends.turn, "run_id": ends.run}
     job = job_new(tenant=tenant, actor=actor, kind=JOB_KIND, payload=payload)
     job.pk, run.pk = ends.job, ends.run
@@ -154,6 +161,7 @@ def conversation_ask(
     project: int | None = None,
     begun: int | None = None,
     attachments: Sequence[int] = (),
+    narrowing: Narrowing | None = None,
 ) -> Turn:
     """Start a conversation with its first question; see ``conversation_create`` and ``turn_submit``.
 
@@ -192,6 +200,7 @@ def conversation_ask(
                 model=model,
                 assistant=assistant,
                 attachments=attachments,
+                narrowing=narrowing,
             )
         conversation = conversation_create(
             tenant=tenant,
@@ -204,7 +213,12 @@ def conversation_ask(
             project=project,
         )
         return turn_submit(
-            tenant=tenant, actor=actor, conversation=conversation, text=text, client_id=client_id
+            tenant=tenant,
+            actor=actor,
+            conversation=conversation,
+            text=text,
+            client_id=client_id,
+            narrowing=narrowing,
         )
 
 
@@ -289,7 +303,8 @@ def turn_retry(*, tenant: Tenant, actor: Actor, turn: Turn, model: str = "") -> 
         row.messages.filter(author=Message.Author.ASSISTANT).delete()
         row.citations.all().delete()
         has_files = Attachment.objects.filter(conversation=conversation).exists()
-        row.run = _run(tenant, actor, conversation, version, has_files=has_files)
+        narrowing = narrowing_of(row.run)
+        row.run = _run(tenant, actor, conversation, version, has_files=has_files, narrowing=narrowing)
         row.run.save()
         row.assistant_version = version
         row.is_active, row.removed_markers = True, 0
@@ -307,6 +322,16 @@ def _parent(conversation: Conversation, beside: Turn | None, after: Turn | None)
     return conversation.head_id if after is None else after.pk
 
 
+def _narrowing(
+    actor: Actor, row: Conversation, version: AssistantVersion | None, asked: CheckedQuestion
+) -> Narrowing:
+    """Return what a question is limited to; what an earlier one was limited to has been checked, and is again when used."""
+    if asked.narrowing is not None:
+        return narrowing_checked(actor, row, version, asked.narrowing)
+    earlier = asked.beside or asked.after
+    return Narrowing() if earlier is None else narrowing_of(earlier.run)
+
+
 def _run(
     tenant: Tenant,
     actor: Actor,
@@ -314,6 +339,7 @@ def _run(
     version: AssistantVersion | None,
     *,
     has_files: bool,
+    narrowing: Narrowing,
 ) -> Run:
     facts = {
         "conversation": conversation.pk,
@@ -323,6 +349,7 @@ def _run(
         "path": CallPath.CHAT,
         PRIVATE: has_files,
         "request_id": origin.current().request_id,
+        **narrowing.facts(),
     }
     return run_new(tenant=tenant, actor=actor, kind=RUN_KIND, model=conversation.model, request=facts)
 

@@ -62,7 +62,7 @@ class SuggestionsView(TenantAPIView):
         rows = [
             {
                 "name": one.tool.name,
-                "title": one.tool.title,
+                "title": one.tool.own_title,
                 "description": one.tool.description,
                 "group": one.tool.group,
                 "effect": one.tool.elsewhere or one.tool.decision.effect,

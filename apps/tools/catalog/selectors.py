@@ -14,6 +14,7 @@ from apps.tools.toolset.bundles import Bundle, bundle_list
 from apps.tools.toolset.guard import Guard
 from apps.tools.toolset.selectors import guard_for
 from apps.tools.toolset.tenant_bundles import tenant_bundles
+from apps.tools.toolset.words import tool_words
 from basics.errors import Missing
 from tenancy.actors import Actor
 from toolloop.tools import Tool
@@ -47,6 +48,12 @@ class Listed:
     @property
     def title(self) -> str:
         """Return the name for people."""
+        words = tool_words(self.tool.name, self.bundle)
+        return self.own_title if self.entry.title or words is None else str(words.title)
+
+    @property
+    def own_title(self) -> str:
+        """Return the title that the workspace has given it, else its name: for programs, in no language."""
         return self.entry.title or self.tool.name
 
     @property
@@ -56,7 +63,10 @@ class Listed:
 
     @property
     def summary(self) -> str:
-        """Return the first line of the description."""
+        """Return what it does, in a line for people: the workspace's words, ours, or else the first of the description."""
+        words = tool_words(self.tool.name, self.bundle)
+        if words is not None and not self.entry.description:
+            return str(words.description)
         return self.description.strip().split("\n", 1)[0]
 
     @property

@@ -87,7 +87,7 @@ def _hits(tenant: Tenant, tools: Sequence[Listed], question: str) -> list[tuple[
     """Return what a model would find too, with the words of titles, and the score of each."""
     stated = [replace(listed.tool, description=listed.description) for listed in tools]
     catalog = Catalog(
-        replace(tool, category=listed.category, tags=(*listed.tags, listed.title))
+        replace(tool, category=listed.category, tags=(*listed.tags, listed.own_title))
         for tool, listed in zip(stated, tools, strict=True)
     )
     page = catalog.search(question, limit=_DEPTH, likeness=tools_likeness(tenant, stated, question))

@@ -45,6 +45,14 @@ TOPICS = (
         ("conversations:projects", "conversations:project", "conversations:project-edit"),
     ),
     Topic(
+        "prompts",
+        _(
+            "Texts that you write often, your own and those shared with the workspace. "
+            "Type / at the start of a message to insert one."
+        ),
+        ("conversations:prompts", "conversations:prompt-create", "conversations:prompt"),
+    ),
+    Topic(
         "sharing",
         _(
             "A member shared this conversation with the workspace. "

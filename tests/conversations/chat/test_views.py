@@ -51,11 +51,12 @@ def key_headers(cast: Cast, role: str = "member") -> dict[str, str]:
 
 
 def test_home_offers_models_and_collections(cast: Cast, library: Library) -> None:
-    page = client_of(cast, "member").get(url("home", cast))
+    client = client_of(cast, "member")
+    page = client.get(url("home", cast))
     text = page.content.decode()
     assert page.status_code == 200
     assert "Quotes only (no AI model)" in text
-    assert "Tariff" in text
+    assert "Tariff" in client.get(url("suggest", cast), {"what": "collections"}).content.decode()
     assert "What do you want to know?" in text
 
 

@@ -25,6 +25,7 @@ TURN = {"pk": "conversations.Conversation", "turn_pk": "conversations.Turn"}
 QUEUED = {"pk": "conversations.Conversation", "queued_pk": "conversations.QueuedQuestion"}
 ATTACHED = {"pk": "conversations.Conversation", "attachment_pk": "conversations.Attachment"}
 SHARE = {"pk": "conversations.Conversation", "share_pk": "conversations.ConversationShare"}
+PROMPT = {"pk": "conversations.Prompt"}
 RUN = {"pk": "conversations.Conversation", "run_pk": "runs.Run"}
 CALL = RUN | {"call_pk": "runs.ToolCall"}
 DECISION = {"pk": "conversations.Conversation", "run_pk": "runs.Run", "decision_pk": "runs.PendingDecision"}
@@ -247,6 +248,7 @@ PORTAL: tuple[Row, ...] = (
         ok=302,
     ),
     Row("conversations:project-delete", "POST", "conversation.write", PROJECT, ok=302),
+    Row("conversations:suggest", action="conversation.read"),
     Row("conversations:tools-new", action="conversation.read"),
     Row("conversations:tools", "GET", "conversation.read", CONVERSATION),
     Row(
@@ -254,9 +256,15 @@ PORTAL: tuple[Row, ...] = (
         "POST",
         "conversation.write",
         CONVERSATION,
-        data=send(listed=["calculate"], tools=[]),
+        data=send(off=["calculate"]),
     ),
     Row("conversations:recent", action="conversation.read"),
+    Row("conversations:prompts", action="conversation.read"),
+    Row("conversations:prompt-create", action="conversation.write"),
+    Row("conversations:prompt-create", "POST", "conversation.write", data=send(name="N", text="T"), ok=302),
+    Row("conversations:prompt", "GET", "conversation.write", PROMPT),
+    Row("conversations:prompt", "POST", "conversation.write", PROMPT, data=send(name="N", text="T"), ok=302),
+    Row("conversations:prompt-delete", "POST", "conversation.write", PROMPT, ok=302),
     Row("conversations:settings-rules", action="retention.manage"),
     Row(
         "conversations:settings-rules",
@@ -407,6 +415,31 @@ API: tuple[Row, ...] = (
         also=EDIT,
     ),
     Row("api:assistants-publish", "DELETE", "assistant.write", ASSISTANT, ok=204, also=EDIT),
+    Row("api:prompts-list", action="conversation.read"),
+    Row("api:prompts-list", "POST", "conversation.write", data=send(name="N", text="T"), ok=201),
+    Row("api:prompts-detail", "GET", "conversation.read", PROMPT),
+    Row(
+        "api:prompts-detail",
+        "PATCH",
+        "conversation.write",
+        PROMPT,
+        data=send(name="N"),
+        also=("conversation.read",),
+    ),
+    Row("api:prompts-detail", "DELETE", "conversation.write", PROMPT, ok=204, also=("conversation.read",)),
+    Row(
+        "api:turns-list",
+        "POST",
+        "conversation.write",
+        CONVERSATION,
+        data=lambda side, role: {
+            "text": "Why?",
+            "only": {"documents": [side.row("collections.Document", role).pk]},
+        },
+        ok=201,
+        also=TALK,
+        body_ids=400,
+    ),
     Row("api:conversations-list", action="conversation.read"),
     Row("api:conversations-list", "POST", "conversation.write", data=send(title="T"), ok=201, also=TALK),
     Row("api:conversations-detail", "GET", "conversation.read", CONVERSATION),
