@@ -19,7 +19,8 @@ class ConversationsConfig(AppConfig):
         "Feedback": "names: reason comment; codes: verdict",
         "ConversationShare": "names: title snapshot",
         "QueuedQuestion": "names: text request problem; codes: model",
-        "ConversationRules": "codes: support_model",
+        "ConversationRules": "names: instructions; codes: support_model",
+        "MemoryEntry": "names: text",
     }
     moves = {  # what an import does with their rows: see exports.moves
         "AssistantVersion": "plain: output_schema starters",
@@ -29,6 +30,8 @@ class ConversationsConfig(AppConfig):
             "new: key; json: snapshot.chunk_ref=collections.Chunk snapshot.document_id=collections.Document"
         ),
         "QueuedQuestion": "stays: passing",
+        "MemoryEntry": "stays: private",
+        "MemorySetting": "stays: private",
     }
 
     def ready(self) -> None:
@@ -71,6 +74,7 @@ class ConversationsConfig(AppConfig):
                 "conversation_id": "conversations.Conversation",
                 "turn_id": "conversations.Turn",
                 "assistant_id": "conversations.Assistant",
+                "memory_entry": "conversations.MemoryEntry",
             }
         )
         on_workspace_import(conversations_arrived)

@@ -7,6 +7,7 @@ from django.urls import path
 from apps.conversations.branches import views as branch_views
 from apps.conversations.chat import attachment_views, list_views, queue_views, views
 from apps.conversations.feedback import views as feedback_views
+from apps.conversations.memory import views as memory_views
 from apps.conversations.rules import views as rules_views
 from apps.conversations.sharing import views as share_views
 from apps.conversations.traces import views as trace_views
@@ -19,6 +20,12 @@ urlpatterns = [
     path("all/", list_views.index, name="list"),
     path("recent/", list_views.recent, name="recent"),
     path("settings/", rules_views.rules, name="settings-rules"),
+    path("instructions/", rules_views.instructions, name="instructions"),
+    path("memory/", memory_views.memory, name="memory"),
+    path("memory/switch/", memory_views.memory_switch, name="memory-switch"),
+    path("memory/erase/", memory_views.memory_erase, name="memory-erase"),
+    path("memory/<int:entry_pk>/", memory_views.entry_change, name="memory-change"),
+    path("memory/<int:entry_pk>/remove/", memory_views.entry_remove, name="memory-remove"),
     path("shared/<uuid:key>/", share_views.shared, name="shared"),
     path("tools/", views.tools_new, name="tools-new"),
     path("<int:pk>/", views.detail, name="detail"),
@@ -48,6 +55,11 @@ urlpatterns = [
     path("<int:pk>/runs/<int:run_pk>/stream/", views.run_stream, name="run-stream"),
     path("<int:pk>/runs/<int:run_pk>/trace/", trace_views.run_trace, name="run-trace"),
     path("<int:pk>/runs/<int:run_pk>/calls/<int:call_pk>/output/", trace_views.run_output, name="run-output"),
+    path(
+        "<int:pk>/runs/<int:run_pk>/calls/<int:call_pk>/remembered/",
+        memory_views.remembered,
+        name="remembered",
+    ),
     path("<int:pk>/runs/<int:run_pk>/stop/", views.run_stop, name="run-stop"),
     path("<int:pk>/runs/<int:run_pk>/decisions/<int:decision_pk>/", views.run_decide, name="run-decide"),
     path("<int:pk>/sources/<slug:source>/", views.source, name="source"),

@@ -17,6 +17,7 @@ from apps.conversations.models.conversation import (
     Turn,
 )
 from apps.conversations.models.feedback import Feedback
+from apps.conversations.models.memory import MemoryEntry, MemorySetting
 from apps.conversations.models.queued import QueuedQuestion
 from apps.conversations.models.rules import ConversationRules
 from apps.conversations.models.sharing import ConversationShare, ShareReader
@@ -33,6 +34,8 @@ __all__ = [
     "ConversationRules",
     "ConversationShare",
     "Feedback",
+    "MemoryEntry",
+    "MemorySetting",
     "Message",
     "Mode",
     "Output",
