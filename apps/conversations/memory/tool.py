@@ -90,7 +90,8 @@ def _said_in(scope: Scope, said: str) -> Turn | None:
     rows = Message.objects.filter(tenant=scope.tenant, turn__in=branch, author=Message.Author.USER)
     for message in rows.select_related("turn").order_by("-turn__index"):
         if words in _plain(message.text):
-            return message.turn
+            asked: Turn = message.turn
+            return asked
     return None
 
 

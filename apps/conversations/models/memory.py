@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from django.conf import settings
 from django.db import models
@@ -16,9 +16,10 @@ if TYPE_CHECKING:
     from tenancy.actors import Actor
 
 MAX_ENTRY = 400
+M = TypeVar("M", bound=TenantModel)
 
 
-class MemoryQuerySet(TenantQuerySet["MemoryEntry"]):
+class MemoryQuerySet(TenantQuerySet[M]):
     def visible_to(self, actor: Actor) -> Self:
         """Notes are their person's alone, whatever the role of others; no key sees any, its person's neither."""
         rows = super().visible_to(actor)
@@ -34,7 +35,7 @@ class MemorySetting(TenantModel):
     is_on = models.BooleanField(default=False, db_default=False)
     updated_at = models.DateTimeField(auto_now=True)
 
-    objects = MemoryQuerySet.as_manager()  # type: ignore[misc]
+    objects: Any = MemoryQuerySet.as_manager()
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["tenant", "user"], name="memory_setting_one_a_person")]
@@ -61,7 +62,7 @@ class MemoryEntry(TenantModel):
     created_at = models.DateTimeField(db_default=Now())
     updated_at = models.DateTimeField(auto_now=True)
 
-    objects = MemoryQuerySet.as_manager()  # type: ignore[misc]
+    objects: Any = MemoryQuerySet.as_manager()
 
     class Meta:
         verbose_name_plural = "memory entries"
