@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 from django.conf import settings
 from django.db import models
@@ -35,7 +35,7 @@ class MemorySetting(TenantModel):
     is_on = models.BooleanField(default=False, db_default=False)
     updated_at = models.DateTimeField(auto_now=True)
 
-    objects: Any = MemoryQuerySet.as_manager()
+    objects: ClassVar[Any] = MemoryQuerySet.as_manager()
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["tenant", "user"], name="memory_setting_one_a_person")]
@@ -62,7 +62,7 @@ class MemoryEntry(TenantModel):
     created_at = models.DateTimeField(db_default=Now())
     updated_at = models.DateTimeField(auto_now=True)
 
-    objects: Any = MemoryQuerySet.as_manager()
+    objects: ClassVar[Any] = MemoryQuerySet.as_manager()
 
     class Meta:
         verbose_name_plural = "memory entries"
