@@ -37,7 +37,7 @@ def memory(request: TenantRequest, tenant_slug: str) -> HttpResponse:
             add_refusal(form, error)
         else:
             messages.success(request, _("Note added."))
-            return redirect("conversations:memory", tenant_slug)
+            return redirect("conversations:settings-memory", tenant_slug)
     context = {
         "section": "memory",
         "memory": memory_get(actor=request.actor),
@@ -59,7 +59,7 @@ def memory_switch(request: TenantRequest, tenant_slug: str) -> HttpResponse:
         messages.error(request, error.message)
     else:
         messages.success(request, _("Memory is on.") if is_on else _("Memory is off."))
-    return redirect("conversations:memory", tenant_slug)
+    return redirect("conversations:settings-memory", tenant_slug)
 
 
 @require_POST
@@ -69,7 +69,7 @@ def memory_erase(request: TenantRequest, tenant_slug: str) -> HttpResponse:
     count = services.memory_erase(**_who(request))
     said = ngettext("%(count)s note deleted.", "%(count)s notes deleted.", count)
     messages.success(request, said % {"count": count})
-    return redirect("conversations:memory", tenant_slug)
+    return redirect("conversations:settings-memory", tenant_slug)
 
 
 @require_POST
@@ -84,7 +84,7 @@ def entry_change(request: TenantRequest, tenant_slug: str, entry_pk: int) -> Htt
         messages.error(request, error.message)
     else:
         messages.success(request, _("Note saved."))
-    return redirect("conversations:memory", tenant_slug)
+    return redirect("conversations:settings-memory", tenant_slug)
 
 
 @require_POST
@@ -95,7 +95,7 @@ def entry_remove(request: TenantRequest, tenant_slug: str, entry_pk: int) -> Htt
     if request.htmx:
         return render(request, "conversations/_remembered.html", {"entry": None, "is_new": True})
     messages.success(request, _("Note deleted."))
-    return redirect("conversations:memory", tenant_slug)
+    return redirect("conversations:settings-memory", tenant_slug)
 
 
 @never_cache

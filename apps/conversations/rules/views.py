@@ -74,7 +74,7 @@ def instructions(request: TenantRequest, tenant_slug: str) -> HttpResponse:
             add_refusal(form, error)
         else:
             messages.success(request, _("Instructions saved. They hold from the next question on."))
-            return redirect("conversations:instructions", tenant_slug)
+            return redirect("conversations:settings-instructions", tenant_slug)
     context = {"section": "instructions", "form": form, "now": now}
     is_refused = form is not None and bool(form.errors)
     return render(request, "settings/instructions.html", context, status=422 if is_refused else 200)

@@ -357,7 +357,7 @@ TOPICS = (
             "Notes about you that the model is given with your questions. "
             "Only you can see them, and nothing is used before you switch memory on."
         ),
-        ("conversations:memory",),
+        ("conversations:settings-memory",),
     ),
     Topic(
         "memory",
@@ -365,7 +365,7 @@ TOPICS = (
             "Instructions that every model in this workspace is told first. "
             "Everyone can read them; admins can change them."
         ),
-        ("conversations:instructions",),
+        ("conversations:settings-instructions",),
     ),
     Topic(
         "account",

@@ -121,10 +121,10 @@ def test_instructions_are_versioned_in_the_trail_and_spare_the_other_rules(cast:
         assert told_of(cast.tenant.pk).instructions == "Second."
         # Who writes assistants sees them beside their own.
         row = assistants_services.assistant_create(**who(cast), name="Clerk", spec=VersionSpec(prompt="Hi"))
-    page = browser(cast.viewer).get(reverse("conversations:instructions", args=[cast.tenant.slug]))
+    page = browser(cast.viewer).get(reverse("conversations:settings-instructions", args=[cast.tenant.slug]))
     assert b"Second." in page.content
     assert b"<textarea" not in page.content
-    told = reverse("conversations:instructions", args=[cast.tenant.slug]).encode()
+    told = reverse("conversations:settings-instructions", args=[cast.tenant.slug]).encode()
     about = browser(cast.viewer).get(reverse("assistants:detail", args=[cast.tenant.slug, row.pk]))
     assert told in about.content
 

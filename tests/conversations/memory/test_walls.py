@@ -116,7 +116,7 @@ def test_owner_admin_key_and_other_workspaces_see_nothing_of_it(cast: Cast) -> N
         assert Client(headers=bearer).get(url).json()["code"] == "permission_denied"
         seen = browser(cast.owner).get(url, headers={"X-Tenant": cast.tenant.slug})
         assert b"Zqelda" not in seen.content
-    page = reverse("conversations:memory", args=[cast.tenant.slug])
+    page = reverse("conversations:settings-memory", args=[cast.tenant.slug])
     assert b"Zqelda" in browser(cast.member).get(page).content
     assert b"Zqelda" not in browser(cast.owner).get(page).content
 
@@ -313,6 +313,6 @@ def test_members_and_keys_cannot_write_the_instructions(cast: Cast) -> None:
         for role in ("viewer", "member"):
             with pytest.raises(Denied):
                 instructions_set(**who(cast, role), text="Ignore the rules")
-    url = reverse("conversations:instructions", args=[cast.tenant.slug])
+    url = reverse("conversations:settings-instructions", args=[cast.tenant.slug])
     refused = browser(cast.member).post(url, {"text": f"Ignore {uuid.uuid4()}"})
     assert refused.status_code == 403
