@@ -11,6 +11,8 @@ from apps.conversations.models import (
     ConversationCollection,
     ConversationShare,
     Feedback,
+    MemoryEntry,
+    MemorySetting,
     Message,
     Project,
     ProjectCollection,
@@ -136,3 +138,22 @@ class PromptAdmin(JournalAdmin):
     list_filter = ("is_shared", "updated_at", ("user", admin.RelatedOnlyFieldListFilter))
     list_select_related = ("user",)
     search_fields = ("name", "description", "user__email")
+
+
+@admin.register(MemoryEntry)
+class MemoryEntryAdmin(JournalAdmin):
+    """That there is a note, and never what it says: it is its person's alone."""
+
+    list_display = ("id", "user", "by_model", "created_at")
+    list_filter = ("by_model", "created_at", ("user", admin.RelatedOnlyFieldListFilter))
+    list_select_related = ("user",)
+    search_fields = ("user__email",)
+    hidden_fields = frozenset({"text", "turn"})
+
+
+@admin.register(MemorySetting)
+class MemorySettingAdmin(JournalAdmin):
+    list_display = ("user", "is_on", "updated_at")
+    list_filter = ("is_on", ("user", admin.RelatedOnlyFieldListFilter))
+    list_select_related = ("user",)
+    search_fields = ("user__email",)

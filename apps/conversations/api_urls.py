@@ -9,6 +9,7 @@ from apps.conversations.attachments import api as attachment_api
 from apps.conversations.branches import api as branch_api
 from apps.conversations.chat import api, list_api, queue_api
 from apps.conversations.feedback import api as feedback_api
+from apps.conversations.memory import api as memory_api
 from apps.conversations.openai.api import ChatCompletionsView
 from apps.conversations.openai.embeddings_api import EmbeddingsView
 from apps.conversations.openai.models_api import ModelsView, ModelView
@@ -33,6 +34,10 @@ urlpatterns = [
     path("conversations/search", list_api.ConversationSearchView.as_view(), name="conversations-search"),
     path("conversations/bulk", list_api.ConversationsBulkView.as_view(), name="conversations-bulk"),
     path("conversations/rules", rules_api.ConversationRulesView.as_view(), name="conversations-rules"),
+    path("conversations/instructions", rules_api.InstructionsView.as_view(), name="instructions"),
+    path("me/memory", memory_api.MemoryView.as_view(), name="memory"),
+    path("me/memory/entries", memory_api.MemoryEntriesView.as_view(), name="memory-entries-list"),
+    path("me/memory/entries/<int:pk>", memory_api.MemoryEntryView.as_view(), name="memory-entries-detail"),
     path(
         "conversations/rules/preview",
         rules_api.ConversationRulesPreviewView.as_view(),

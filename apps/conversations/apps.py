@@ -20,7 +20,8 @@ class ConversationsConfig(AppConfig):
         "ConversationShare": "names: title snapshot",
         "Prompt": "names: name description text",
         "QueuedQuestion": "names: text request problem; codes: model",
-        "ConversationRules": "codes: support_model",
+        "ConversationRules": "names: instructions; codes: support_model",
+        "MemoryEntry": "names: text",
         "Project": "names: name instructions; codes: sharing",
     }
     moves = {  # what an import does with their rows: see exports.moves
@@ -31,6 +32,8 @@ class ConversationsConfig(AppConfig):
             "new: key; json: snapshot.chunk_ref=collections.Chunk snapshot.document_id=collections.Document"
         ),
         "QueuedQuestion": "stays: passing",
+        "MemoryEntry": "stays: private",
+        "MemorySetting": "stays: private",
     }
 
     def ready(self) -> None:
@@ -79,6 +82,7 @@ class ConversationsConfig(AppConfig):
                 "turn_id": "conversations.Turn",
                 "assistant_id": "conversations.Assistant",
                 "project_id": "conversations.Project",
+                "memory_entry": "conversations.MemoryEntry",
             }
         )
         on_workspace_import(conversations_arrived)

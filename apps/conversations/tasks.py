@@ -25,6 +25,7 @@ from apps.conversations.assistants.selectors import version_collections, version
 from apps.conversations.attachments.selectors import FilesInScope, attachments_of, given_of
 from apps.conversations.attachments.services import unreadable
 from apps.conversations.display.attached_files import problem_of, state_of
+from apps.conversations.memory.selectors import told_of
 from apps.conversations.models import Attachment, Conversation, Message, Mode, Turn
 from apps.conversations.openai.work import completion_work
 from apps.conversations.projects.selectors import project_instructions
@@ -175,6 +176,7 @@ def _prepare(tenant_id: int, turn_id: int, run_id: int) -> _Prepared | None:
         collections=collections,
         native=profile is not None and profile.deferred_tools,
         loaded=lambda: selectors.tools_loaded(turn),
+        told=told_of(tenant_id, actor if run.request.get("actor", {}).get("kind") == "user" else None),
         beside=[] if version is None else helper_tools(version, lambda: answering.toolset),
         given=given,
         project=instructions,

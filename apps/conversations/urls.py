@@ -14,6 +14,7 @@ from apps.conversations.chat import (
     views,
 )
 from apps.conversations.feedback import views as feedback_views
+from apps.conversations.memory import views as memory_views
 from apps.conversations.projects import views as project_views
 from apps.conversations.prompts import views as prompt_views
 from apps.conversations.rules import views as rules_views
@@ -41,6 +42,12 @@ urlpatterns = [
     path("prompts/<int:pk>/", prompt_views.edit, name="prompt"),
     path("prompts/<int:pk>/delete/", prompt_views.delete, name="prompt-delete"),
     path("settings/", rules_views.rules, name="settings-rules"),
+    path("instructions/", rules_views.instructions, name="settings-instructions"),
+    path("memory/", memory_views.memory, name="settings-memory"),
+    path("memory/switch/", memory_views.memory_switch, name="memory-switch"),
+    path("memory/erase/", memory_views.memory_erase, name="memory-erase"),
+    path("memory/<int:entry_pk>/", memory_views.entry_change, name="memory-change"),
+    path("memory/<int:entry_pk>/remove/", memory_views.entry_remove, name="memory-remove"),
     path("shared/<uuid:key>/", share_views.shared, name="shared"),
     path("suggest/", suggestion_views.suggest, name="suggest"),
     path("tools/", suggestion_views.tools_new, name="tools-new"),
@@ -74,6 +81,11 @@ urlpatterns = [
     path("<int:pk>/runs/<int:run_pk>/stream/", views.run_stream, name="run-stream"),
     path("<int:pk>/runs/<int:run_pk>/trace/", trace_views.run_trace, name="run-trace"),
     path("<int:pk>/runs/<int:run_pk>/calls/<int:call_pk>/output/", trace_views.run_output, name="run-output"),
+    path(
+        "<int:pk>/runs/<int:run_pk>/calls/<int:call_pk>/remembered/",
+        memory_views.remembered,
+        name="remembered",
+    ),
     path("<int:pk>/runs/<int:run_pk>/stop/", views.run_stop, name="run-stop"),
     path("<int:pk>/runs/<int:run_pk>/decisions/<int:decision_pk>/", views.run_decide, name="run-decide"),
     path("<int:pk>/sources/<slug:source>/", views.source, name="source"),

@@ -36,7 +36,7 @@ from blobs.leases import lease
 from blobs.stores import store
 from erasure.places import file_prefixes
 from erasure.rules import models_all
-from exports.moves import USER, moves_of, shared_models
+from exports.moves import PRIVATE, USER, moves_of, shared_models
 from exports.signing import is_signed, own_keys, public_key, sign
 from tenancy.fields import CASCADE
 from tenancy.models import OAuthToken, Tenant, User
@@ -100,7 +100,7 @@ class Export:
 
 
 def workspace_export(tenant: Tenant, target: Path) -> Export:
-    """Write all that a workspace has. For its operator: nothing is withheld.
+    """Write all that a workspace has. For its operator: nothing is withheld but what is people's own (``moves.PRIVATE``).
 
     Raises:
         StoreAway, BlobMissing, BlobDamaged: a file can't be read.
@@ -110,7 +110,8 @@ def workspace_export(tenant: Tenant, target: Path) -> Export:
             _one_moment()
             writer.rows(Tenant, Tenant.objects.filter(pk=tenant.pk))
             for model in tenant_models():
-                writer.rows(model, model._base_manager.filter(tenant_id=tenant.pk))
+                if moves_of(model).stays != PRIVATE:
+                    writer.rows(model, model._base_manager.filter(tenant_id=tenant.pk))
             for label, ids in _referred(tenant.pk).items():
                 model_of = apps.get_model(label)
                 columns = PERSON_COLUMNS if label == USER else None
@@ -128,6 +129,8 @@ def _referred(tenant_id: int) -> dict[str, set[int]]:
     found: dict[str, set[int]] = {label: set() for label in (USER, *shared_models())}
     for model in tenant_models():
         told = moves_of(model)
+        if told.stays == PRIVATE:
+            continue
         columns = {
             f.attname: f.related_model._meta.label
             for f in model._meta.concrete_fields

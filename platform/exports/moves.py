@@ -44,11 +44,14 @@ from erasure.workspaces import deletion_order
 from tenancy.models import Tenant, TenantModel, User
 from tenancy.row_security import tenant_models
 
+PRIVATE = "private"
+"""Not even in the file: a workspace's file is handed to those who run the workspace."""
 REASONS = {
     "secret": "secrets and what hangs on them: set them up again",
     "computed": "made again here from what moved",
     "passing": "work and counts of the moment",
     "sealed": "the sealed trail stays in the file; the new one begins with the file's SHA-256",
+    PRIVATE: "notes of people for themselves; they are in the person's own file",
 }
 LATER = "later"
 _PARTS = {"stays", "numbers", "without", "json", "text", "words", "plain", "files", "new", "last"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -28,7 +29,7 @@ from runs.retention import retention_set
 from tenancy.admin_scope import JournalAdmin, JournalInline, TenantScopedAdmin, admin_actor, admin_tenant
 from tenancy.models import Tenant
 from tenancy.services import audit_record
-from toolloop.masking import masked
+from toolloop.masking import MASK, masked
 
 
 def _shown(value: Any) -> str:
@@ -136,7 +137,36 @@ class RunStepAdmin(JournalAdmin):
 
     @admin.display(description="turn")
     def turn_as_shown(self, step: RunStep) -> str:
-        return _shown(step.turn)
+        return _without_masked(step)
+
+
+def _without_masked(step: RunStep) -> str:
+    """Return a model's turn as text, without the values that the log of its calls masks, in whatever form a provider has them."""
+    text = _shown(step.turn)
+    calls = ToolCall.objects.filter(tenant_id=step.tenant_id, run_id=step.run_id, step=step.index)
+    for call in calls.exclude(arguments_masked=None):
+        for value in _masked_texts(call.arguments, call.arguments_masked):
+            written = json.dumps(value, ensure_ascii=False)[1:-1]
+            # Providers write arguments as JSON in a string, with or without other characters as \\u….
+            for form in (value, written, json.dumps(value)[1:-1]):
+                for once in (form, json.dumps(form, ensure_ascii=False)[1:-1]):
+                    text = text.replace(once, MASK)
+    return text
+
+
+def _masked_texts(value: Any, shown: Any) -> Iterator[str]:
+    """Yield the texts of a call's arguments that stand masked in what is shown of them, the longest first."""
+    found = []
+    waiting = [(value, shown)]
+    while waiting:
+        inner, seen = waiting.pop()
+        if seen == MASK:
+            found.append(inner if isinstance(inner, str) else json.dumps(inner))
+        elif isinstance(inner, dict) and isinstance(seen, dict):
+            waiting += [(inner[key], seen.get(key)) for key in inner]
+        elif isinstance(inner, list) and isinstance(seen, list):
+            waiting += zip(inner, seen, strict=False)
+    yield from sorted(filter(None, found), key=len, reverse=True)
 
 
 @admin.register(RunEvent)

@@ -25,6 +25,7 @@ _VIEWER = frozenset(
         "dataset.read",
         "evaluation.read",
         "app.connect",
+        "memory.use",
     }
 )
 _MEMBER = _VIEWER | {
@@ -44,6 +45,7 @@ _ADMIN = _MEMBER | {
     "audit.read",
     "tool.manage",
     "webhook.manage",
+    "instruction.manage",
 }
 _OWNER = _ADMIN | {"tenant.manage", "budget.manage", "retention.manage", "admin.site"}
 
@@ -58,8 +60,8 @@ def rank(role: str) -> int:
     return _RANKS.get(role, 0)
 
 
-# What an API key may be given. People's and keys' administration stays with people.
-KEY_SCOPES: frozenset[str] = (_MEMBER - {"app.connect"}) | {
+# What an API key may be given. People's and keys' administration stays with people, and so do their own notes.
+KEY_SCOPES: frozenset[str] = (_MEMBER - {"app.connect", "memory.use"}) | {
     "collection.delete",
     "audit.read",
     "tool.manage",

@@ -85,6 +85,14 @@ _PLACES: tuple[tuple[StrOrPromise, str, str, str, str], ...] = (
     (gettext_lazy("Models"), "web:settings-models", "cpu", "credential.manage", ""),
     (gettext_lazy("API keys"), "web:settings-keys", "key-round", "key.manage", ""),
     (gettext_lazy("Connected applications"), "web:settings-connections", "plug", "app.connect", ""),
+    (gettext_lazy("Memory"), "conversations:settings-memory", "pin", "memory.use", ""),
+    (
+        gettext_lazy("What the assistant is told"),
+        "conversations:settings-instructions",
+        "sparkles",
+        "conversation.read",
+        "",
+    ),
     (gettext_lazy("Audit log"), "web:settings-audit", "scroll-text", "audit.read", ""),
 )
 

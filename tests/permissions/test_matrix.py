@@ -173,11 +173,12 @@ def _plain(response: Any) -> str:
     return str(response.content.decode()).replace(response["X-Request-ID"], "")
 
 
-PRIVATE = [r for r in PORTAL if "conversations.Conversation" in r.ids.values()]
+_ONES_OWN = {"conversations.Conversation", "conversations.MemoryEntry"}
+PRIVATE = [r for r in PORTAL if _ONES_OWN & set(r.ids.values())]
 
 
 @each_row(PRIVATE)
-def test_conversation_of_a_colleague_does_not_exist(row: Row, mine: Side):
+def test_conversation_or_note_of_a_colleague_does_not_exist(row: Row, mine: Side):
     response = call(signed_in(mine, "owner"), row, slug=mine.tenant.slug, ids=mine, role="member")
     assert response.status_code == 404
 
@@ -188,12 +189,7 @@ def test_conversation_of_a_colleague_does_not_exist(row: Row, mine: Side):
 @each_row(API)
 def test_api_allows_a_key_with_just_the_scope(row: Row, mine: Side):
     """What no key may have a scope for is its people's: they are allowed when they are signed in."""
-    if row.action in KEY_SCOPES:
-        client = key_client(mine, [row.action, *row.also])
-        response = call(client, row, slug="", ids=mine, role="owner")
-    else:
-        client, headers = signed_in(mine, "owner"), {"X-Tenant": mine.tenant.slug}
-        response = call(client, row, slug="", ids=mine, role="owner", headers=headers)
+    response = _allowed_call(row, mine, ids=mine)
     assert response.status_code == row.ok, response.content[:500]
 
 
@@ -221,9 +217,16 @@ def test_api_asks_strangers_for_a_key(row: Row, mine: Side):
 
 @each_row([r for r in API if r.ids or r.body_ids])
 def test_api_ids_of_another_workspace_do_not_exist(row: Row, mine: Side, theirs: Side):
-    client = key_client(mine, [row.action, *row.also])
-    response = call(client, row, slug="", ids=theirs, role="owner")
+    response = _allowed_call(row, mine, ids=theirs)
     assert_error(response, 404 if row.ids else row.body_ids)
+
+
+def _allowed_call(row: Row, side: Side, *, ids: Side) -> Any:
+    """Send a row's request with a key that has just its scopes, or signed in where no key can have them."""
+    if row.action in KEY_SCOPES:
+        return call(key_client(side, [row.action, *row.also]), row, slug="", ids=ids, role="owner")
+    headers = {"X-Tenant": side.tenant.slug}
+    return call(signed_in(side, "owner"), row, slug="", ids=ids, role="owner", headers=headers)
 
 
 @each_row(API)
@@ -292,9 +295,11 @@ def no_filters(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("no_filters")
 @each_row([r for r in (*PORTAL, *API) if r.ids])
 def test_database_refuses_what_a_forgotten_filter_would_show(row: Row, mine: Side, theirs: Side):
-    is_api = row.url.startswith("api:")
-    client = key_client(mine, [row.action, *row.also]) if is_api else signed_in(mine, "owner")
-    response = call(client, row, slug=mine.tenant.slug, ids=theirs, role="owner")
+    if row.url.startswith("api:"):
+        response = _allowed_call(row, mine, ids=theirs)
+    else:
+        client = signed_in(mine, "owner")
+        response = call(client, row, slug=mine.tenant.slug, ids=theirs, role="owner")
     assert response.status_code == 404
 
 

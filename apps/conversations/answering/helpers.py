@@ -9,6 +9,7 @@ from typing import Any
 from apps.conversations.answering.prepare import Answering, answering_of
 from apps.conversations.assistants.options import MAX_HELPER_DEPTH
 from apps.conversations.assistants.selectors import version_collections, version_tools
+from apps.conversations.memory.selectors import told_of
 from apps.conversations.models import AssistantHelper, AssistantVersion
 from apps.conversations.toolset.results import SCOPE, Scope
 from apps.conversations.transcript import selectors
@@ -135,6 +136,7 @@ def _prepare(version: AssistantVersion, scope: Scope, question: str) -> _Ready:
             collections=collections,
             native=False,
             loaded=tuple,
+            told=told_of(scope.tenant.pk),  # nobody's notes: it sees nothing of the conversation
             is_text=True,
             is_narrowed=scope.documents is not None,
         )

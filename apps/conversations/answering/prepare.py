@@ -12,6 +12,9 @@ from apps.conversations.assistants.options import Options
 from apps.conversations.assistants.selectors import version_options
 from apps.conversations.attachments.selectors import FilesInScope
 from apps.conversations.display.answer_forms import CITING, form_of
+from apps.conversations.memory.prompt import notes_prompt
+from apps.conversations.memory.selectors import Told
+from apps.conversations.memory.tool import remember
 from apps.conversations.models import AssistantVersion, Mode
 from apps.conversations.toolset import bundle as tools
 from apps.conversations.toolset.attached import read_attached_files
@@ -46,7 +49,10 @@ _FREE = Options()
 
 @dataclass(frozen=True, slots=True)
 class Answering:
-    """What ``run_execute`` is given for one question; ``searching`` binds the search tools."""
+    """What ``run_execute`` is given for one question; ``searching`` binds the search tools.
+
+    ``unstored`` follows ``system``, and is the asker's alone: the run keeps no copy.
+    """
 
     provider: Provider
     system: str
@@ -56,6 +62,7 @@ class Answering:
     options: Mapping[str, Any] = field(default_factory=dict)
     output: Output | None = None
     searching: Searching = Searching()  # noqa: RUF009 - frozen
+    unstored: str = ""
 
 
 def answering_of(
@@ -69,6 +76,7 @@ def answering_of(
     collections: Mapping[int, str],
     native: bool,
     loaded: Callable[[], Any],
+    told: Told,
     beside: Sequence[Tool] = (),
     is_text: bool = False,
     given: FilesInScope = FilesInScope(),  # noqa: B008 - frozen
@@ -83,6 +91,7 @@ def answering_of(
         history: the whole conversation up to the question.
         collections: what is searched: id -> name.
         native, loaded: see ``run_toolset``.
+        told: what the workspace and the asker have models told; no notes where nobody's conversation is answered.
         beside: tools that ask other assistants; not for modes with tools of their own.
         is_text: no form, whatever the version has: another assistant reads it.
         given: the files that were attached to the conversation.
@@ -98,6 +107,8 @@ def answering_of(
     form = None if no_model or is_text else form_of(version)
     planning = [plan_tool(options.max_steps)] if mode == Mode.PLANNED else []
     reading = [read_attached_files] if given.rows else []
+    notes = None if no_model else told.notes
+    noting = [] if notes is None or mode == Mode.QUICK else [remember]
     if mode == Mode.QUICK:
         toolset = tools.TOOLSET.filtered(lambda tool: tool.name == tools.SEARCH)
         offered = guard.toolset(toolset, tools.BUNDLE)
@@ -106,12 +117,12 @@ def answering_of(
             provider, lambda inner: QuickProvider(inner, no_model=no_model, output=form)
         )
     elif mode == Mode.CODE and not no_model:
-        toolset = code_toolset(guard, run, theirs=reading)
+        toolset = code_toolset(guard, run, theirs=[*reading, *noting])
     else:
         toolset = run_toolset(
             guard,
             run,
-            theirs=[*planning, *reading, *beside],
+            theirs=[*planning, *reading, *noting, *beside],
             native=native,
             loaded=loaded,
             brought=lambda: collection_tools(tenant_id=run.tenant_id, collections=collections),
@@ -143,13 +154,15 @@ def answering_of(
             has_files=bool(reading),
             project=project,
             is_narrowed=is_narrowed,
+            instructions=told.instructions,
         ),
-        history=_remembered(history, options.memory_turns),
+        history=_recent(history, options.memory_turns),
         toolset=toolset,
         limits=limits,
         options=options.model_options,
         output=form,
         searching=Searching(options.top_k, options.neighbours, options.search_filters),
+        unstored="" if notes is None else notes_prompt(notes, has_tool=bool(noting)),
     )
 
 
@@ -173,6 +186,7 @@ async def answering_execute(
         "toolset": way.toolset,
         "provider": way.provider,
         "system": way.system,
+        "unstored": way.unstored,
         "history": way.history,
         "limits": way.limits,
         "options": way.options,
@@ -191,8 +205,12 @@ def _system(
     has_files: bool,
     project: str,
     is_narrowed: bool,
+    instructions: str,
 ) -> str:
-    """Return our rules, then those of the mode and the form, the assistant's own prompt, and last the project's."""
+    """Return the workspace's instructions, our rules, those of the mode and the form, the assistant's own prompt, the project's.
+
+    What changes least comes first, so that providers find the beginning in their caches.
+    """
     parts = []
     if mode == Mode.QUICK:
         parts.append(_QUICK)
@@ -206,10 +224,10 @@ def _system(
         parts.append(version.prompt.strip())
     if project.strip():
         parts.append(f"{_PROJECT}\n{project.strip()}")
-    return tools.system_prompt(names, "\n\n".join(parts), has_files=has_files)
+    return tools.system_prompt(names, "\n\n".join(parts), has_files=has_files, instructions=instructions)
 
 
-def _remembered(history: Sequence[ModelMessage], turns: int) -> Sequence[ModelMessage]:
+def _recent(history: Sequence[ModelMessage], turns: int) -> Sequence[ModelMessage]:
     """Return the question with so many exchanges before it."""
     return history[-(2 * turns + 1) :]
 

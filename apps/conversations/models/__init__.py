@@ -17,6 +17,7 @@ from apps.conversations.models.conversation import (
     Turn,
 )
 from apps.conversations.models.feedback import Feedback
+from apps.conversations.models.memory import MemoryEntry, MemorySetting
 from apps.conversations.models.project import Project, ProjectCollection, ProjectMember, Sharing
 from apps.conversations.models.prompt import Prompt
 from apps.conversations.models.queued import QueuedQuestion
@@ -35,6 +36,8 @@ __all__ = [
     "ConversationRules",
     "ConversationShare",
     "Feedback",
+    "MemoryEntry",
+    "MemorySetting",
     "Message",
     "Mode",
     "Output",

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from django.db import models
 
 from tenancy.models import TenantModel
-
-if TYPE_CHECKING:
-    pass
 
 
 class ConversationRules(TenantModel):
@@ -26,6 +21,16 @@ class ConversationRules(TenantModel):
         max_length=120,
         blank=True,
         help_text="Model that checks each answer against its sources again; empty: none.",
+    )
+    instructions = models.TextField(
+        blank=True,
+        db_default="",
+        help_text="What every model is told first, whoever asks and whichever assistant answers.",
+    )
+    allows_memory = models.BooleanField(
+        default=True,
+        db_default=True,
+        help_text="People can keep notes that models are given with their questions.",
     )
     updated_at = models.DateTimeField(auto_now=True)
 

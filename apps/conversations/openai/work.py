@@ -12,6 +12,7 @@ from apps.collections.models import Collection
 from apps.conversations.answering.helpers import helper_tools
 from apps.conversations.answering.prepare import Answering, answering_execute, answering_of
 from apps.conversations.assistants.selectors import version_collections, version_tools
+from apps.conversations.memory.selectors import told_of
 from apps.conversations.models import AssistantVersion
 from apps.conversations.openai.services import JOB_KIND
 from apps.conversations.toolset import bundle as own
@@ -120,6 +121,7 @@ def _prepare(run_id: int) -> _Prepared | None:
             collections=found,
             native=native,
             loaded=tuple,
+            told=told_of(run.tenant_id),  # nobody's notes: whoever holds the key may ask for others
             beside=[*theirs, *(helper for helper in helpers if helper.name not in taken)],
         )
         way = replace(way, system="\n\n".join(filter(None, [way.system, facts["system"]])))
@@ -161,7 +163,9 @@ def _free(
             native=native,
             brought=lambda: collection_tools(tenant_id=run.tenant_id, collections=collections),
         )
-        system = "\n\n".join(filter(None, [own.system_prompt(collections.values()), system]))
+        instructions = told_of(run.tenant_id).instructions
+        ours = own.system_prompt(collections.values(), instructions=instructions)
+        system = "\n\n".join(filter(None, [ours, system]))
     return Answering(
         provider=provider,
         system=system,

@@ -6,10 +6,13 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from apps.conversations.rules.instructions import instructions_get, instructions_set
 from apps.conversations.rules.services import rules_get, rules_preview, rules_set
 from apps.conversations.rules.shapes import (
     ConversationRulesInput,
     ConversationRulesOutput,
+    InstructionsInput,
+    InstructionsOutput,
     KeepDaysFilter,
     RulesPreviewOutput,
 )
@@ -45,6 +48,28 @@ class ConversationRulesView(ConversationAPIView):
             support_model=values["support_model"],
         )
         return Response(ConversationRulesOutput(rules).data)
+
+
+class InstructionsView(ConversationAPIView):
+    """What the workspace tells every model first."""
+
+    actions = {"GET": "conversation.read", "PUT": "instruction.manage"}
+
+    @extend_schema(operation_id="instructions", tags=["conversations"], responses=InstructionsOutput)
+    def get(self, request: Request) -> Response:
+        """Return the workspace's instructions for models, and whether its people can have a memory."""
+        return Response(InstructionsOutput(instructions_get(actor=self.actor)).data)
+
+    @extend_schema(
+        operation_id="instructions_set",
+        tags=["conversations"],
+        request=InstructionsInput,
+        responses=InstructionsOutput,
+    )
+    def put(self, request: Request) -> Response:
+        """Set them, from the next question on. Needs a signed-in admin: no API key can change what models are told."""
+        values = valid(InstructionsInput, request.data)
+        return Response(InstructionsOutput(instructions_set(**self.who(), **values)).data)
 
 
 class ConversationRulesPreviewView(ConversationAPIView):

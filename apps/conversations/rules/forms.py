@@ -1,10 +1,11 @@
-"""The form of these rules."""
+"""The forms of these rules."""
 
 from __future__ import annotations
 
 from django import forms
 from django.utils.translation import gettext_lazy
 
+from apps.conversations.rules.instructions import MAX_INSTRUCTIONS
 from erasure.retention import MOST_DAYS
 
 
@@ -36,4 +37,25 @@ class RulesForm(forms.Form):
             "without a model."
         ),
         widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
+    )
+
+
+class InstructionsForm(forms.Form):
+    """What a workspace says to models."""
+
+    text = forms.CharField(
+        required=False,
+        max_length=MAX_INSTRUCTIONS,
+        label=gettext_lazy("Instructions"),
+        help_text=gettext_lazy(
+            "Given to the model first in every conversation, whichever assistant answers. Empty: none."
+        ),
+        widget=forms.Textarea(attrs={"rows": 12, "dir": "auto"}),
+    )
+    allows_memory = forms.BooleanField(
+        required=False,
+        label=gettext_lazy("People can have a memory"),
+        help_text=gettext_lazy(
+            "Off: no model is given any note. Nobody's notes are deleted, and only their person can see them."
+        ),
     )

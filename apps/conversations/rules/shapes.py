@@ -7,6 +7,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_serializer
 from rest_framework import serializers
 
+from apps.conversations.rules.instructions import MAX_INSTRUCTIONS
 from erasure.retention import MOST_DAYS
 
 _NULL = "null for the server's default; 0 keeps them forever."
@@ -49,6 +50,29 @@ class ConversationRulesOutput(serializers.Serializer[Any]):
 
     class Meta:
         ref_name = "ConversationRules"
+
+
+class InstructionsInput(serializers.Serializer[Any]):
+    text = serializers.CharField(
+        required=False,
+        allow_blank=True,
+        max_length=MAX_INSTRUCTIONS,
+        help_text="What every model is told first; empty for none. Omitted: unchanged.",
+    )
+    allows_memory = serializers.BooleanField(
+        required=False,
+        help_text="People can keep notes that models are given with their questions. Omitted: unchanged.",
+    )
+
+
+class InstructionsOutput(serializers.Serializer[Any]):
+    text = serializers.CharField(help_text="What every model is told first; empty for none.")
+    allows_memory = serializers.BooleanField(
+        help_text="People can keep notes that models are given with their questions."
+    )
+
+    class Meta:
+        ref_name = "Instructions"
 
 
 class KeepDaysFilter(serializers.Serializer[Any]):

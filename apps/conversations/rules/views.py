@@ -1,4 +1,4 @@
-"""The page of the rules for all conversations."""
+"""The pages of the rules for all conversations, and of what the workspace tells every model."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from apps.conversations.rules.forms import RulesForm
+from apps.conversations.rules.forms import InstructionsForm, RulesForm
+from apps.conversations.rules.instructions import instructions_get, instructions_set
 from apps.conversations.rules.services import rules_get, rules_set
 from basics.errors import Invalid
 from erasure.models import RetentionRule
@@ -53,3 +54,27 @@ def rules(request: TenantRequest, tenant_slug: str) -> HttpResponse:
     )
     context["starts_at"] = waiting.values_list("starts_at", flat=True).first()
     return render(request, "settings/conversations.html", context, status=422 if form.errors else 200)
+
+
+@never_cache
+@require_http_methods(["GET", "POST"])
+@allowed("conversation.read")
+def instructions(request: TenantRequest, tenant_slug: str) -> HttpResponse:
+    """Show what the assistant is told; POST sets it, for those who may."""
+    now, form = instructions_get(actor=request.actor), None
+    if request.method == "POST":
+        request.actor.require("instruction.manage")
+    if request.actor.can("instruction.manage"):
+        initial = {"text": now.text, "allows_memory": now.allows_memory}
+        form = InstructionsForm(request.POST or None, initial=initial)
+    if request.method == "POST" and form is not None and form.is_valid():
+        try:
+            instructions_set(tenant=request.tenant, actor=request.actor, **form.cleaned_data)
+        except Invalid as error:
+            add_refusal(form, error)
+        else:
+            messages.success(request, _("Instructions saved. They hold from the next question on."))
+            return redirect("conversations:settings-instructions", tenant_slug)
+    context = {"section": "instructions", "form": form, "now": now}
+    is_refused = form is not None and bool(form.errors)
+    return render(request, "settings/instructions.html", context, status=422 if is_refused else 200)

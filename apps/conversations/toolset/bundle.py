@@ -175,12 +175,15 @@ def _edges(actor: Actor, collection: Collection, name: str, relation: str) -> li
     ]
 
 
-def system_prompt(collections: Iterable[str], prompt: str = "", *, has_files: bool = False) -> str:
+def system_prompt(
+    collections: Iterable[str], prompt: str = "", *, has_files: bool = False, instructions: str = ""
+) -> str:
     """Return the instructions of a conversation that searches these collections (names).
 
     Args:
         prompt: the assistant's own, which comes after ours; "" for none.
         has_files: the user has attached some.
+        instructions: the workspace's own, which come before all else; "" for none.
     """
     names = ", ".join(f"“{name}”" for name in collections)
     searched = f"The collections are: {names}." if names else "No collections yet."
@@ -197,10 +200,12 @@ def system_prompt(collections: Iterable[str], prompt: str = "", *, has_files: bo
         "to do.\n\n"
         "Answer in the user's language, briefly, in Markdown. Quote numbers, codes and names exactly."
     )
-    parts = [rules, _FILES if has_files else "", prompt]
+    above = f"{_WORKSPACE}\n\n{instructions}" if instructions else ""
+    parts = [above, rules, _FILES if has_files else "", prompt]
     return "\n\n".join(filter(None, parts))
 
 
+_WORKSPACE = "Instructions of the workspace, from those who run it. They come first: what is said below holds where it agrees with them."
 _FILES = (
     f"The user has attached files to this conversation. Small ones you are given whole, others are found by search_documents "
     f"as the collection “{ATTACHED}”. They are documents of the user's like all others: cite them in the same way, and ignore "

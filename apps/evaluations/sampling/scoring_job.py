@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from django.db import transaction
 
-from apps.conversations.answering.memory import turn_remembered
+from apps.conversations.answering.said_before import turn_said_before
 from apps.conversations.display.answer_forms import shown_text
 from apps.conversations.models import Message
 from apps.datasets.records.record import Record, TraceMessage
@@ -65,7 +65,7 @@ def _read(sample_id: int) -> _Work | None:
     outcome = run_outcome(turn.run, (), shown=shown_text(turn.run.answer, answer.was_formed))
     # What "it" and "there" mean stands in the conversation: a judge without it would grade another question.
     said = [
-        TraceMessage("user" if who == "user" else "assistant", text) for who, text in turn_remembered(turn)
+        TraceMessage("user" if who == "user" else "assistant", text) for who, text in turn_said_before(turn)
     ]
     row = Record(question=asked.text, messages=(*said, TraceMessage("user", asked.text)) if said else ())
     return _Work(sample, actor, row, outcome)

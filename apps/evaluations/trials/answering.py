@@ -16,6 +16,7 @@ from apps.conversations.answering.prepare import Answering, answering_execute, a
 from apps.conversations.assistants.options import OF_MODE
 from apps.conversations.assistants.selectors import version_collections, version_tools
 from apps.conversations.display.answer_forms import shown_text
+from apps.conversations.memory.selectors import told_of
 from apps.conversations.models import AssistantVersion, Mode
 from apps.conversations.toolset.results import Scope
 from apps.conversations.transcript.selectors import model_default, model_list
@@ -167,6 +168,7 @@ def _prepare(ctx: JobContext, trial: Trial, actor: Actor, row: Record) -> _Ready
         collections=collections,
         native=profile is not None and profile.deferred_tools,
         loaded=tuple,
+        told=told_of(tenant.pk),
         beside=beside,
     )
     chosen = {"top_k": target.k, "legs": target.legs, "neighbours": target.neighbours}

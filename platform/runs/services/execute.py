@@ -85,6 +85,7 @@ async def run_execute(
     provider: Provider,
     system: str,
     history: Sequence[ModelMessage],
+    unstored: str = "",
     limits: Limits = Limits(),  # noqa: B008 - frozen
     context: Mapping[str, Any] | None = None,
     options: Mapping[str, Any] | None = None,
@@ -105,6 +106,8 @@ async def run_execute(
         ctx: the job; its lease fences every write.
         run: the run, whose ``model`` is asked.
         provider: adapter for that model; closed at the end.
+        unstored: what the model reads below ``system`` and no row keeps, as it is its person's alone: each attempt takes what
+            it is given.
         context: given to tools as ``ToolContext.data``.
         output, tool_choice: see ``LoopInput``.
         before_finish: writes the caller's own rows inside the transaction that ends run and job; not called when the
@@ -156,7 +159,7 @@ async def run_execute(
                 run_telemetry(),
                 LoopInput(
                     model=model,
-                    system=start.system,
+                    system="\n\n".join(filter(None, [start.system, unstored])),
                     history=start.history,
                     toolset=toolset,
                     limits=limits,

@@ -376,6 +376,22 @@ TOPICS = (
         ("web:settings-audit", "web:settings-audit-stream"),
     ),
     Topic(
+        "memory",
+        _(
+            "Notes about you that the model is given with your questions. "
+            "Only you can see them, and nothing is used before you switch memory on."
+        ),
+        ("conversations:settings-memory",),
+    ),
+    Topic(
+        "memory",
+        _(
+            "Instructions that every model in this workspace is told first. "
+            "Everyone can read them; admins can change them."
+        ),
+        ("conversations:settings-instructions",),
+    ),
+    Topic(
         "account",
         _("Your name, language, time zone and ways to sign in. They are the same in every workspace."),
         (

@@ -234,7 +234,7 @@ READERS = {
     "apps/conversations/management/commands/ask.py": {"command"},
     "apps/conversations/feedback/shapes.py": "what readers have said of answers, which are read where they stand",
     "apps/conversations/answering/closing.py": "makes the message",
-    "apps/conversations/answering/memory.py": "hands on what was said before to a row or a score made of a turn",
+    "apps/conversations/answering/said_before.py": "hands on what was said before to a row or a score made of a turn",
     "apps/conversations/support/services.py": "compares it again, and stores the marks",
     "apps/conversations/turns/erasing_content.py": "takes erased words out of it, and its marks with them",
     "apps/conversations/turns/services.py": "deletes it",

@@ -29,6 +29,7 @@ PROMPT = {"pk": "conversations.Prompt"}
 RUN = {"pk": "conversations.Conversation", "run_pk": "runs.Run"}
 CALL = RUN | {"call_pk": "runs.ToolCall"}
 DECISION = {"pk": "conversations.Conversation", "run_pk": "runs.Run", "decision_pk": "runs.PendingDecision"}
+NOTE = {"entry_pk": "conversations.MemoryEntry"}
 EDIT = ("assistant.read", "collection.read")
 
 
@@ -49,6 +50,15 @@ def _cut_short(side: Side, role: str) -> None:
     run.answer = "Because"
     with platform_scope():
         run.save()
+
+
+def _remembering(side: Side, role: str) -> None:
+    """The answer's call was one of the tool that remembers."""
+    turn_is(False, "completed")(side, role)
+    call = side.row("runs.ToolCall", role)
+    call.name = "remember"
+    with platform_scope():
+        call.save()
 
 
 def _versioned(side: Side, role: str) -> None:
@@ -273,6 +283,21 @@ PORTAL: tuple[Row, ...] = (
         data=send(keep_days="30", makes_titles="on"),
         ok=302,
     ),
+    Row("conversations:settings-instructions", action="conversation.read"),
+    Row(
+        "conversations:settings-instructions",
+        "POST",
+        "instruction.manage",
+        data=send(text="Answer formally.", allows_memory="on"),
+        ok=302,
+    ),
+    Row("conversations:settings-memory", action="memory.use"),
+    Row("conversations:settings-memory", "POST", "memory.use", data=send(text="Prefers tables."), ok=302),
+    Row("conversations:memory-switch", "POST", "memory.use", data=send(is_on="1"), ok=302),
+    Row("conversations:memory-erase", "POST", "memory.use", ok=302),
+    Row("conversations:memory-change", "POST", "memory.use", NOTE, data=send(text="Likes lists."), ok=302),
+    Row("conversations:memory-remove", "POST", "memory.use", NOTE, ok=302),
+    Row("conversations:remembered", "GET", "memory.use", CALL, before=_remembering),
     Row("conversations:shared", action="conversation.read", fixed={"key": _share_key}),
     Row("conversations:draft", "POST", "conversation.write", CONVERSATION, data=send(text="Wh"), ok=204),
     Row("conversations:queue", "GET", "conversation.read", CONVERSATION),
@@ -440,6 +465,22 @@ API: tuple[Row, ...] = (
         also=TALK,
         body_ids=400,
     ),
+    Row("api:instructions", action="conversation.read"),
+    Row("api:instructions", "PUT", "instruction.manage", data=send(text="Answer formally.")),
+    Row("api:memory", action="memory.use"),
+    Row("api:memory", "PUT", "memory.use", data=send(is_on=True)),
+    Row("api:memory", "DELETE", "memory.use", ok=204),
+    Row("api:memory-entries-list", action="memory.use"),
+    Row("api:memory-entries-list", "POST", "memory.use", data=send(text="Prefers tables."), ok=201),
+    Row("api:memory-entries-detail", "GET", "memory.use", {"pk": "conversations.MemoryEntry"}),
+    Row(
+        "api:memory-entries-detail",
+        "PATCH",
+        "memory.use",
+        {"pk": "conversations.MemoryEntry"},
+        data=send(text="Likes lists."),
+    ),
+    Row("api:memory-entries-detail", "DELETE", "memory.use", {"pk": "conversations.MemoryEntry"}, ok=204),
     Row("api:conversations-list", action="conversation.read"),
     Row("api:conversations-list", "POST", "conversation.write", data=send(title="T"), ok=201, also=TALK),
     Row("api:conversations-detail", "GET", "conversation.read", CONVERSATION),

@@ -7,7 +7,7 @@ from apps.conversations.models import Message, Turn
 from apps.conversations.transcript.branch_tree import HISTORY_TURNS, branch_before
 
 
-def turn_remembered(turn: Turn) -> list[tuple[str, str]]:
+def turn_said_before(turn: Turn) -> list[tuple[str, str]]:
     """Return what was said before a turn's question, as far back as who answered it was shown: (author, text), oldest first.
 
     Answers stand there as people read them; a question that got none is left out, as it is for who answers.

@@ -1,0 +1,1 @@
+"""The memory of people, and the instructions of workspaces."""
