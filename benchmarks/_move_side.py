@@ -5,7 +5,6 @@ Run: python -m benchmarks._move_side make|told|fill ... ; the answer is the last
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -44,7 +43,10 @@ def make() -> dict[str, Any]:
     from tests.permissions.world import Side
 
     prepare_model(settings.DATA_DIR)
-    space = EmbeddingSpace.objects.get_or_create(**dataclasses.asdict(space_of("int8")))[0]
+    own = space_of("int8")
+    space = EmbeddingSpace.objects.create(
+        provider=own.provider, model=own.model, dimensions=own.dims, fingerprint=own.precision
+    )
     factories.make_space = lambda *_, **__: space
     sequences_begin(OLD)
     side = Side()
