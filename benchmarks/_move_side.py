@@ -38,7 +38,7 @@ def make() -> dict[str, Any]:
     from tests.cast import make_cast
     from tests.erasure.conftest import rows_of
     from tests.exports.moved import OLD, sequences_begin
-    from tests.exports.test_import import files_name, numbers_plant
+    from tests.exports.test_import import files_name
     from tests.exports.test_import_lively import lively
     from tests.permissions.world import Side
 
@@ -51,7 +51,6 @@ def make() -> dict[str, Any]:
     sequences_begin(OLD)
     side = Side()
     rows_of(side)
-    numbers_plant(side)
     files = files_name(side)
     cast = make_cast()
     with ThreadPoolExecutor(4) as lane:
@@ -92,9 +91,8 @@ def told(slug: str) -> dict[str, Any]:
             cited = Citation.objects.select_related("turn").order_by("pk").first()
         client = Client(HTTP_HOST="localhost")
         client.force_login(_owner(tenant), "django.contrib.auth.backends.ModelBackend")
-        page = client.get(
-            f"/t/{slug}/chat/{cited.turn.conversation_id}/sources/c{cited.chunk_ref}/", follow=True
-        )
+        source = f"{cited.turn.run_id}-{cited.number}"
+        page = client.get(f"/t/{slug}/chat/{cited.turn.conversation_id}/sources/{source}/")
         opened = {"status": page.status_code, "has_quote": cited.quote[:40] in page.content.decode()}
     return {
         "hits": hits,

@@ -296,7 +296,7 @@ def main() -> int:
             one = Stack(
                 home, DATABASE_URL=os.environ["DATABASE_URL"], GROUNDWORK_DATA_DIR=str(home / "data"),
                 DJANGO_SETTINGS_MODULE=os.environ["DJANGO_SETTINGS_MODULE"], GROUNDWORK_JOB_LEASE_S="30",
-                GROUNDWORK_WORKERS="1", GROUNDWORK_LOOP_SLOTS="2",
+                GROUNDWORK_WORKERS="2", GROUNDWORK_LOOP_SLOTS="1",
             )  # fmt: skip
             stack.callback(one.stop)
             one.start()
