@@ -130,7 +130,9 @@ def run(chunks: int, rounds: int, niceness: int) -> dict[str, Any]:
             quiet.append(searches.block(lambda until=until: time.monotonic() < until))
             told, seconds = beside(searches, niceness)
             busy.append({**told, "seconds": seconds})
-            print(f"{statistics.median(quiet[-1]['ms']):.1f} ms, beside {statistics.median(told['ms']):.1f} ms")
+            print(
+                f"{statistics.median(quiet[-1]['ms']):.1f} ms, beside {statistics.median(told['ms']):.1f} ms"
+            )
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_database_size(current_database())")
             size = cursor.fetchone()[0]

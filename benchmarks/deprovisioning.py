@@ -50,11 +50,10 @@ def status(url: str, *, body: Any = None, method: str = "", **headers: str) -> t
     """Ask; return status, answer and the address that it came from."""
     data = None if body is None else json.dumps(body).encode()
     headers.setdefault("Content-Type", "application/scim+json")
-    request = urllib.request.Request(
-        url, data=data, headers=headers, method=method or ("GET" if body is None else "PATCH")
-    )
+    method = method or ("GET" if body is None else "PATCH")
+    request = urllib.request.Request(url, data=data, headers=headers, method=method)  # noqa: S310
     try:
-        with urllib.request.urlopen(request, timeout=60) as response:
+        with urllib.request.urlopen(request, timeout=60) as response:  # noqa: S310
             return response.status, response.read(), response.url
     except urllib.error.HTTPError as error:
         return error.code, error.read(), url
@@ -97,9 +96,7 @@ class Provider:
         elif how == "entra":
             self.patch(f"Users/{person}", {"op": "Replace", "path": "active", "value": "False"})
         else:
-            self.patch(
-                f"Groups/{self.group}", {"op": "remove", "path": f'members[value eq "{person}"]'}
-            )
+            self.patch(f"Groups/{self.group}", {"op": "remove", "path": f'members[value eq "{person}"]'})
 
     def patch(self, path: str, one: Any) -> None:
         self.call("PATCH", path, {"Operations": [one]})
@@ -173,7 +170,11 @@ class Person:
             for _ in range(ANSWERS):
                 row = conversation_create(tenant=self.tenant, actor=self.actor, model=f"compatible/{MODEL}")
                 turn = turn_submit(
-                    tenant=self.tenant, actor=self.actor, conversation=row, text="Go on.", client_id=uuid.uuid4()
+                    tenant=self.tenant,
+                    actor=self.actor,
+                    conversation=row,
+                    text="Go on.",
+                    client_id=uuid.uuid4(),
                 )
                 made.append((row.pk, turn.run_id))
         return made
@@ -184,12 +185,12 @@ class Stream(threading.Thread):
 
     def __init__(self, url: str, cookie: str) -> None:
         super().__init__(daemon=True)
-        self._request = urllib.request.Request(url, headers={"Cookie": cookie})
+        self._request = urllib.request.Request(url, headers={"Cookie": cookie})  # noqa: S310
         self.has_begun, self.ended_at = threading.Event(), 0.0
         self.start()
 
     def run(self) -> None:
-        with contextlib.suppress(OSError), urllib.request.urlopen(self._request, timeout=300) as response:
+        with contextlib.suppress(OSError), urllib.request.urlopen(self._request, timeout=300) as response:  # noqa: S310
             for line in response:
                 if line.startswith(b"data:"):
                     self.has_begun.set()
@@ -317,7 +318,13 @@ def main() -> int:
     good = all(seconds < BAR_S for told in slowest.values() for seconds in told.values())
     write_result(
         "deprovisioning",
-        {"rounds": rounds, "slowest_s": slowest, "workers_in_a_round": workers, "load": load(), "is_good": good},
+        {
+            "rounds": rounds,
+            "slowest_s": slowest,
+            "workers_in_a_round": workers,
+            "load": load(),
+            "is_good": good,
+        },
     )
     return 0 if good else 1
 

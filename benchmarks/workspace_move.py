@@ -100,8 +100,14 @@ def moved(there: Server, here: Server, slug: str, folder: Path) -> tuple[Path, P
     """Move a workspace under another address; return its file, where the file of the copy will be, and the memory."""
     first, second = folder / f"{slug}.zip", folder / f"{slug}-copy.zip"
     printed, exported = there.manage("exports", "workspace", slug, str(first))
-    _, imported = here.manage("exports", "import", str(first), "--key", key_of(printed), "--slug", f"{slug}-copy")
-    return first, second, {"export": exported, "import": imported, "file_mb": round(first.stat().st_size / 2**20, 1)}
+    _, imported = here.manage(
+        "exports", "import", str(first), "--key", key_of(printed), "--slug", f"{slug}-copy"
+    )
+    return (
+        first,
+        second,
+        {"export": exported, "import": imported, "file_mb": round(first.stat().st_size / 2**20, 1)},
+    )
 
 
 def compared(first: Path, second: Path) -> dict[str, Any]:
@@ -125,7 +131,9 @@ def compared(first: Path, second: Path) -> dict[str, Any]:
     return {
         "tables": len(hashes[0]),
         "rows": sum(count for count, _ in hashes[0].values()),
-        "tables_differing": sorted(t for t in hashes[0].keys() | hashes[1].keys() if hashes[0].get(t) != hashes[1].get(t)),
+        "tables_differing": sorted(
+            t for t in hashes[0].keys() | hashes[1].keys() if hashes[0].get(t) != hashes[1].get(t)
+        ),
         "columns_differing": sorted({".".join(name.split(" ")[::2]) for name in differ}),
     }
 
@@ -174,7 +182,9 @@ def memory(there: Server, here: Server, folder: Path, passages: int) -> dict[str
         result[slug] = {"passages": count, **told}
         print(json.dumps({slug: result[slug]}), flush=True)
     for work in ("export", "import"):
-        result[f"{work}_more_mb"] = round(result["large"][work]["pss_mb"] - result["small"][work]["pss_mb"], 1)
+        result[f"{work}_more_mb"] = round(
+            result["large"][work]["pss_mb"] - result["small"][work]["pss_mb"], 1
+        )
     return result
 
 
@@ -205,9 +215,7 @@ def main() -> int:
         django.setup()
         same = fidelity(there, here, folder)
         grown = {} if given.skip_memory else memory(there, here, folder, given.passages)
-    good = is_same(same) and all(
-        grown.get(f"{work}_more_mb", 0) <= MORE_MB for work in ("export", "import")
-    )
+    good = is_same(same) and all(grown.get(f"{work}_more_mb", 0) <= MORE_MB for work in ("export", "import"))
     if not given.skip_memory:
         write_result("workspace_move", {"load": load(), **same, "memory": grown, "is_good": good})
     return 0 if good else 1

@@ -106,7 +106,8 @@ def _fresh(label: str, count: int) -> array[int]:
     with connection.cursor() as cursor:
         while missing := min(count - len(found), _AT_ONCE):
             cursor.execute(
-                "SELECT nextval(pg_get_serial_sequence(%s, 'id')) FROM generate_series(1, %s)", [table, missing]
+                "SELECT nextval(pg_get_serial_sequence(%s, 'id')) FROM generate_series(1, %s)",
+                [table, missing],
             )
             found.extend(number for (number,) in cursor.fetchall())
     return found

@@ -18,7 +18,6 @@ import pytest
 import yaml
 from django.db import connection, transaction
 from django.test import Client
-from django.urls import reverse
 from django.utils import timezone
 
 from audit.models import AuditStream
@@ -403,26 +402,6 @@ def test_runs_that_fail(cast: Cast) -> None:
     assert raised(before, said_here()) == {"GroundworkRunsFail"}
 
 
-def test_requests_that_fail(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*_: Any) -> None:
-        raise RuntimeError("a fault of ours")
-
-    monkeypatch.setattr("sso.views.domain_tenant", broken)
-    before = said_here()
-    said = Client(raise_request_exception=False).post(reverse("sso:find"), {"email": "ada@acme.example"})
-    assert said.status_code == 500
-    assert raised(before, said_here()) == {"GroundworkRequestsFail"}
-
-
-def test_clock_that_is_off(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
-    slow = SimpleNamespace(**{**vars(time), "time": lambda: time.time() - 10})
-    moved(
-        "GroundworkClockOff",
-        of("groundwork_database_clock_offset_seconds"),
-        lambda: monkeypatch.setattr(module, "time", slow),
-    )
-
-
 def test_pool_that_is_used_up(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
     stats = {"pool_size": 4, "pool_available": 0, "requests_waiting": 3}
     full = SimpleNamespace(copy=connection.copy, pool=SimpleNamespace(get_stats=lambda: stats))
@@ -446,7 +425,11 @@ def test_connections_that_are_used_up(cast: Cast, monkeypatch: pytest.MonkeyPatc
     def part(said: Said) -> float:
         return of("groundwork_database_connections")(said) / of("groundwork_database_connections_most")(said)
 
-    moved("GroundworkDatabaseConnections", part, lambda: monkeypatch.setattr(module._readers[read], "read", full))
+    moved(
+        "GroundworkDatabaseConnections",
+        part,
+        lambda: monkeypatch.setattr(module._readers[read], "read", full),
+    )
 
 
 def test_process_that_does_not_answer() -> None:
@@ -537,3 +520,4 @@ def test_requests_that_fail(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None
         return read(after) - read(before)
 
     assert crosses("GroundworkRequestsFail", grown(status="5xx") / grown())
+    assert raised(before, after) == {"GroundworkRequestsFail"}

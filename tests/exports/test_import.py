@@ -190,8 +190,16 @@ def numbers_plant(side: Side) -> dict[str, int]:
         },
         "datasets.DatasetExport": {
             "findings": [
-                {"row": str(row), "fingerprint": "f", "shown": f"Shares “row {row} pays” with training row {row}"},
-                {"row": str(row), "fingerprint": "g", "shown": f"Means the same as “duty” of row {row} of Duties"},
+                {
+                    "row": str(row),
+                    "fingerprint": "f",
+                    "shown": f"Shares “row {row} pays” with training row {row}",
+                },
+                {
+                    "row": str(row),
+                    "fingerprint": "g",
+                    "shown": f"Means the same as “duty” of row {row} of Duties",
+                },
             ]
         },
         "datasets.Acceptance": {

@@ -40,7 +40,9 @@ _BATCH = 500
 _ROW = "datasets.DatasetRow"
 # How ``checks.looking`` names a row of another dataset, and ``curation.jobs`` a row among the findings of an export.
 _SEEN = re.compile(r"(row )(\d{1,18})( of .*)", re.DOTALL)
-_SHOWN = re.compile(r"((?:Shares|Means the same as) “.*?” (?:with|of) (?:training )?row )(\d{1,18})(.*)", re.DOTALL)
+_SHOWN = re.compile(
+    r"((?:Shares|Means the same as) “.*?” (?:with|of) (?:training )?row )(\d{1,18})(.*)", re.DOTALL
+)
 
 
 def datasets_arrived(arrival: Arrival) -> None:
@@ -73,10 +75,12 @@ def _overlaps_name(arrival: Arrival) -> None:
     mine = {"tenant": arrival.tenant}
     found = DatasetCheck.objects.filter(**mine, result__has_key="overlaps")
     for check in found.iterator(chunk_size=_BATCH):
-        if any([_renamed(arrival, one, "seen", _SEEN) for one in check.result["overlaps"]]):
+        named = [_renamed(arrival, one, "seen", _SEEN) for one in check.result["overlaps"]]
+        if any(named):
             check.save(update_fields=["result"])
     for export in DatasetExport.objects.filter(**mine).exclude(findings=[]).iterator(chunk_size=_BATCH):
-        if any([_renamed(arrival, one, "shown", _SHOWN) for one in export.findings]):
+        named = [_renamed(arrival, one, "shown", _SHOWN) for one in export.findings]
+        if any(named):
             export.save(update_fields=["findings"])
     for waiver in Acceptance.objects.filter(**mine, kind="contamination").iterator(chunk_size=_BATCH):
         shown = {"shown": waiver.shown}
