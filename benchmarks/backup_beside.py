@@ -69,23 +69,22 @@ def backup(folder: str, niceness: int) -> subprocess.Popen[bytes]:
     )
 
 
-def is_reading(process: subprocess.Popen[bytes]) -> bool:
+def is_reading(process: subprocess.Popen[bytes], line: Any) -> bool:
     """Tell whether a backup reads rows, or has ended."""
-    from django.db import connection
-
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'COPY (SELECT%%' AND pid <> pg_backend_pid()"
-        )
-        return bool(cursor.fetchone()[0]) or process.poll() is not None
+    query = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'COPY (SELECT%'"
+    return bool(line.execute(query).fetchone()[0]) or process.poll() is not None
 
 
 def beside(searches: Searches, niceness: int) -> tuple[dict[str, Any], float]:
     """Search while a backup is written; return what the searches took, and the seconds of reading that were seen."""
+    import psycopg
+
     with tempfile.TemporaryDirectory(prefix="groundwork-backup-") as folder:
         process = backup(folder, niceness)
-        while not is_reading(process):
-            time.sleep(0.05)
+        # A session of its own: within a transaction, what others do is seen as it was at the first look.
+        with psycopg.connect(os.environ["DATABASE_URL"], autocommit=True) as line:
+            while not is_reading(process, line):
+                time.sleep(0.05)
         began = time.monotonic()
         told = searches.block(lambda: process.poll() is None and time.monotonic() - began < MOST_S)
         seconds = time.monotonic() - began

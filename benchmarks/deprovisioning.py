@@ -186,12 +186,13 @@ class Stream(threading.Thread):
     def __init__(self, url: str, cookie: str) -> None:
         super().__init__(daemon=True)
         self._request = urllib.request.Request(url, headers={"Cookie": cookie})  # noqa: S310
-        self.has_begun, self.ended_at = threading.Event(), 0.0
+        self.has_begun, self.ended_at, self.told = threading.Event(), 0.0, ""
         self.start()
 
     def run(self) -> None:
         with contextlib.suppress(OSError), urllib.request.urlopen(self._request, timeout=300) as response:  # noqa: S310
             for line in response:
+                self.told = f"{response.status} {response.url}: {line[:200]!r}"
                 if line.startswith(b"data:"):
                     self.has_begun.set()
         self.ended_at = time.monotonic()
@@ -253,10 +254,10 @@ def one_round(
     ]
     for stream in streams:
         if not stream.has_begun.wait(GIVE_UP_S):
-            raise SystemExit("a stream did not begin")
+            raise SystemExit(f"a stream did not begin: {stream.told}")
     runs = [run for _, run in asked]
-    open_at_model = model_open(model_url)
-    if open_at_model < ANSWERS or not all(opens(url) for opens in person.ways().values() for url in urls):
+    wait(lambda: len(speaking(model_url)) == ANSWERS, "the answers")
+    if not all(opens(url) for opens in person.ways().values() for url in urls):
         raise SystemExit("a door was closed before")
     workers = len(workers_of(runs, tenant))
     provider.takes_out(person.pk, how)
@@ -266,14 +267,19 @@ def one_round(
         stream.join(GIVE_UP_S)
     told["streams"] = max(stream.ended_at or began + GIVE_UP_S for stream in streams) - began
     told["runs"] = wait(lambda: not unended(runs, tenant), "the runs") - began
-    told["model"] = wait(lambda: model_open(model_url) <= open_at_model - ANSWERS, "the model") - began
+    print(how, {name: round(seconds, 2) for name, seconds in told.items()}, speaking(model_url), flush=True)
+    told["model"] = wait(lambda: not speaking(model_url), "the model") - began
     return {name: round(max(seconds, 0.0), 2) for name, seconds in told.items()}, workers
 
 
-def model_open(url: str) -> int:
-    """Return how many calls the model server is answering."""
+def speaking(url: str) -> list[Any]:
+    """Return the calls that the model server is answering without end."""
     _, text, _ = status(f"{url.removesuffix('/v1')}/log")
-    return sum(1 for call in json.loads(text) if not call.get("closed_at"))
+    return [
+        (call["asked_at"], call["tools"][:1])
+        for call in json.loads(text)
+        if not call["closed_at"] and call["messages"][-1]["content"] == "Go on."
+    ]
 
 
 def main() -> int:
@@ -297,7 +303,7 @@ def main() -> int:
             one = Stack(
                 home, DATABASE_URL=os.environ["DATABASE_URL"], GROUNDWORK_DATA_DIR=str(home / "data"),
                 DJANGO_SETTINGS_MODULE=os.environ["DJANGO_SETTINGS_MODULE"], GROUNDWORK_JOB_LEASE_S="30",
-                GROUNDWORK_WORKERS="2", GROUNDWORK_LOOP_SLOTS="1",
+                GROUNDWORK_WORKERS="2", GROUNDWORK_LOOP_SLOTS="2",
             )  # fmt: skip
             stack.callback(one.stop)
             one.start()
