@@ -193,8 +193,7 @@ class Stream(threading.Thread):
         with contextlib.suppress(OSError), urllib.request.urlopen(self._request, timeout=300) as response:  # noqa: S310
             for line in response:
                 self.told = f"{response.status} {response.url}: {line[:200]!r}"
-                if line.startswith(b"data:"):
-                    self.has_begun.set()
+                self.has_begun.set()
         self.ended_at = time.monotonic()
 
 
@@ -267,7 +266,6 @@ def one_round(
         stream.join(GIVE_UP_S)
     told["streams"] = max(stream.ended_at or began + GIVE_UP_S for stream in streams) - began
     told["runs"] = wait(lambda: not unended(runs, tenant), "the runs") - began
-    print(how, {name: round(seconds, 2) for name, seconds in told.items()}, speaking(model_url), flush=True)
     told["model"] = wait(lambda: not speaking(model_url), "the model") - began
     return {name: round(max(seconds, 0.0), 2) for name, seconds in told.items()}, workers
 
