@@ -171,9 +171,7 @@ class _Import:
                 if type(old) is int and not self._numbers.has(target, old):
                     self._naming.setdefault(target, set()).add(old)
         self._numbers.rows_take(label, ids)
-        if (
-            label in self._naming
-        ):  # those that this table has are told by it: only rows that are gone have to be kept
+        if label in self._naming:  # only rows that are gone have to be kept: this table tells of its own
             self._naming[label] = {old for old in self._naming[label] if not self._numbers.has(label, old)}
 
     def _files_place(self) -> int:
