@@ -159,7 +159,7 @@ def figures() -> str:
             "no_silence",
         )
     )
-    rows += [*_scale_rows(), *_dataset_rows(), *_loop_rows(), *_side_rows()]
+    rows += [*_scale_rows(), *_dataset_rows(), *_loop_rows(), *_side_rows(), *_server_rows()]
     lines = ["| | measured | bar | script |", "|---|---|---|---|"]
     lines += [f"| {what} | {got} | {bar} | `{script}.py` |" for what, got, bar, script in rows]
     return "\n".join(lines) + "\n"
@@ -201,6 +201,38 @@ def _scale_rows() -> list[Row]:
             f"{metrics['requests'][0]['percent']:.2f}%, {metrics['scrape']['percent_of_core']:.2f}%",
             "1 %",
             "metrics",
+        ),
+    ]
+
+
+def _server_rows() -> list[Row]:
+    """Return what holds between servers."""
+    move, out = _read("workspace_move"), _read("deprovisioning")
+    large = move["memory"]["large"]
+    doors = [told for how in out["slowest_s"].values() for told in how.items()]
+    work = max(seconds for name, seconds in doors if name in {"runs", "model"})
+    return [
+        (
+            f"A workspace with rows of {move['back']['tables']} tables, and one that people have used, exported and imported on "
+            "a server with its own database and keys: tables that differ",
+            f"{len(move['back']['tables_differing']) + len(move['lively']['tables_differing'])}",
+            "none",
+            "workspace_move",
+        ),
+        (
+            f"Memory of the export and of the import of {large['passages']:,} passages (PSS), and how much more than of a "
+            "tenth of them",
+            f"{large['export']['pss_mb']:.0f} MB, {large['import']['pss_mb']:.0f} MB; "
+            f"{max(0, move['memory']['export_more_mb']):.0f} MB, {max(0, move['memory']['import_more_mb']):.0f} MB",
+            "48 MB more",
+            "workspace_move",
+        ),
+        (
+            "Somebody deprovisioned over SCIM at one of two machines: pages, keys, tokens and streams at both; runs of both "
+            "workers and their model calls",
+            f"{max(seconds for name, seconds in doors if name not in {'runs', 'model'}):.1f} s; {work:.1f} s",
+            "5 s",
+            "deprovisioning",
         ),
     ]
 

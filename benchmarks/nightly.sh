@@ -75,6 +75,8 @@ run drain
 run tenants
 run upgrade --before "$(git rev-list -1 --before='1 week ago' HEAD)"
 run share_nothing
+run workspace_move
+run deprovisioning
 run two_sides --bucket
 run fairness --embedder local
 run fairness --embedder remote
@@ -93,6 +95,7 @@ run usage_page
 run swap
 run search_plan
 run search_scale
+run backup_beside
 run dataset_pipeline --needs "$data"
 run dataset_throughput
 run dataset_kills

@@ -12,7 +12,8 @@ import hashlib
 import json
 import shutil
 import uuid
-from collections.abc import Mapping, Sequence
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -121,16 +122,16 @@ class _Import:
         self._from, self._tenant, self._sha256 = arriving, tenant, sha256
         self._numbers = Numbers(arriving.told.subject, tenant.pk)
         self._rewriter = Rewriter(self._numbers)
-        self._later: list[tuple[type[TenantModel], str, list[tuple[int, int]]]] = []
+        self._later: list[tuple[type[TenantModel], str, _Pairs]] = []
         self._people: list[str] = []
         self._written: set[str] = set()
-        self._naming: set[tuple[str, int]] = set()
+        self._naming: dict[str, set[int]] = {}
 
     def carry_out(self) -> Imported:
         for model in arrival_order():
             self._take(model)
-        for label, old in sorted(self._naming):
-            if label != USER:  # people are found, not numbered
+        for label, every in sorted(self._naming.items()):
+            for old in sorted(every):
                 self._numbers.name(label, old)
         self._naming.clear()
         files = self._files_place()
@@ -147,7 +148,7 @@ class _Import:
                     raise Conflict(
                         "upload_expired", "Placing the files took longer than a day. Import it again."
                     )
-                arrival = Arrival(self._tenant, self._rewriter.marks)
+                arrival = Arrival(self._tenant, self._rewriter.marks, self._numbers.of)
                 for hook in import_hooks():
                     hook(arrival)
                 self._record(rows, files)
@@ -160,13 +161,18 @@ class _Import:
 
     def _take(self, model: type[TenantModel]) -> None:
         """Give a table's rows their numbers, and rows that its columns name."""
-        ids, named = [], moves_of(model).numbers
+        ids, label = array("q"), model._meta.label
+        # People are found, not numbered.
+        named = {column: target for column, target in moves_of(model).numbers.items() if target != USER}
         for row in self._from.rows(model):
             ids.append(row["id"])
-            for column, label in named.items():
-                if type(row[column]) is int:
-                    self._naming.add((label, row[column]))
-        self._numbers.rows_take(model._meta.label, ids)
+            for column, target in named.items():
+                old = row[column]
+                if type(old) is int and not self._numbers.has(target, old):
+                    self._naming.setdefault(target, set()).add(old)
+        self._numbers.rows_take(label, ids)
+        if label in self._naming:  # only rows that are gone have to be kept: this table tells of its own
+            self._naming[label] = {old for old in self._naming[label] if not self._numbers.has(label, old)}
 
     def _files_place(self) -> int:
         told = {part.name: part.sha256 for part in self._from.told.parts}
@@ -224,7 +230,7 @@ class _Import:
                 continue
             made[column] = self._reference(plan, column, target, row[column])
             if column in plan.later and made[column] is not None:
-                plan.later[column].append((made["id"], made[column]))
+                plan.later[column].add(made["id"], made[column])
                 made[column] = None
         for column, target in told.numbers.items():
             made[column] = self._number(plan, column, target, row[column])
@@ -273,10 +279,9 @@ class _Import:
                 "UPDATE {t} SET {c} = given.b FROM unnest(%s::bigint[], %s::bigint[]) AS given (a, b) "
                 "WHERE tenant_id = %s AND id = given.a"
             ).format(t=sql.Identifier(model._meta.db_table), c=sql.Identifier(column))
-            for start in range(0, len(pairs), 10_000):
-                part = pairs[start : start + 10_000]
+            for rows, targets in pairs.parts(10_000):
                 with _Telling(model), connection.cursor() as cursor:
-                    cursor.execute(statement, [[a for a, _ in part], [b for _, b in part], self._tenant.pk])
+                    cursor.execute(statement, [rows, targets, self._tenant.pk])
 
     def _record(self, rows: int, files: int) -> None:
         head = self._from.head()
@@ -296,6 +301,23 @@ class _Import:
         )
 
 
+class _Pairs:
+    """Rows and the later rows that they refer to, as plain numbers: there may be millions."""
+
+    def __init__(self) -> None:
+        self._rows, self._targets = array("q"), array("q")
+
+    def add(self, row: int, target: int) -> None:
+        """Note that a row refers to another one."""
+        self._rows.append(row)
+        self._targets.append(target)
+
+    def parts(self, size: int) -> Iterator[tuple[list[int], list[int]]]:
+        """Yield the rows with their targets, so many at once."""
+        for start in range(0, len(self._rows), size):
+            yield self._rows[start : start + size].tolist(), self._targets[start : start + size].tolist()
+
+
 class _Plan:
     """How the rows of a table are written."""
 
@@ -311,8 +333,8 @@ class _Plan:
             if f.is_relation and f.name != "tenant"
         }
         shared = {USER, *shared_models(), *staying()}
-        self.later: dict[str, list[tuple[int, int]]] = {
-            column: [] for column, label in self.references.items() if label not in written | shared
+        self.later = {
+            column: _Pairs() for column, label in self.references.items() if label not in written | shared
         }
         self.json = [f.attname for f in fields if _is_json(f) and f.name not in self.told.plain]
         self.ordered = [f.attname for f in fields if isinstance(f, OrderedJSONField)]

@@ -92,11 +92,14 @@ class Arrival:
 
     Attributes:
         marks: finds the passages that a text of the file cites: where each marker begins and ends, and what it is here.
+        number: returns the number here of a row of the file, by the model's label; one that no row has for a row that is
+            gone, None for one that stays in the file.
         was_under_way: a sentence for work that the export interrupted.
     """
 
     tenant: Tenant
     marks: Callable[[str], list[tuple[int, int, str]]]
+    number: Callable[[str, int], int | None]
     was_under_way: str = "This was under way when the workspace was exported."
 
 

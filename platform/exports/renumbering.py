@@ -6,6 +6,8 @@ A number is never looked up in the database: it stands for a row of the file, or
 from __future__ import annotations
 
 import re
+from array import array
+from bisect import bisect_left
 from collections.abc import Mapping
 from typing import Any
 
@@ -36,6 +38,7 @@ _PROMPTS = frozenset({"system"})
 _OPERATORS = frozenset({"eq", "ne", "in", "nin"})
 """Keys of conditions of a search: what they hold is of the field above, as in ``{"document_id": {"in": [3]}}``."""
 MOST = 2**63 - 1
+_AT_ONCE = 10_000
 
 
 class Numbers:
@@ -48,20 +51,22 @@ class Numbers:
 
     def __init__(self, source: int, target: int) -> None:
         self.source, self.target = source, target
-        self._known: dict[str, dict[int, int]] = {}
-        self._rows: dict[str, set[int]] = {}
+        self._rows: dict[str, tuple[array[int], array[int]]] = {}
+        self._found: dict[str, dict[int, int]] = {}
+        self._gone: dict[str, dict[int, int]] = {}
         self._named: set[tuple[str, int]] = set()
 
-    def rows_take(self, label: str, old: list[int]) -> None:
-        """Give rows of the file their numbers."""
-        known, rows = self._known.setdefault(label, {}), self._rows.setdefault(label, set())
-        known.update(zip(old, self._fresh(label, len(old)), strict=True))
-        rows.update(old)
+    def rows_take(self, label: str, old: array[int]) -> None:
+        """Give rows of the file their numbers.
+
+        Args:
+            old: in rising order. Both are kept as plain numbers, 16 bytes a row: there may be millions.
+        """
+        self._rows[label] = old, _fresh(label, len(old))
 
     def stands_for(self, label: str, old: int, here: int) -> None:
         """Note which row here stands for one of the file: a person, or a row that workspaces share."""
-        self._known.setdefault(label, {})[old] = here
-        self._rows.setdefault(label, set()).add(old)
+        self._found.setdefault(label, {})[old] = here
 
     def name(self, label: str, old: int) -> None:
         """Note that a column names a row, which may be gone: texts that name it mean the same."""
@@ -74,24 +79,38 @@ class Numbers:
 
     def has(self, label: str, old: int) -> bool:
         """Tell whether a number is that of a row in the file."""
-        return old in self._rows.get(label, ())
+        return self._here(label, old) is not None
 
     def of(self, label: str, old: int) -> int | None:
         """Return the number here; one that no row has for what isn't in the file, None for what stays in it."""
         if label in staying() or not 0 < old <= MOST:
             return None
-        known = self._known.setdefault(label, {})
-        if old not in known:
-            known[old] = self._fresh(label, 1)[0]
-        return known[old]
+        if (here := self._here(label, old)) is not None:
+            return here
+        gone = self._gone.setdefault(label, {})
+        if old not in gone:
+            gone[old] = _fresh(label, 1)[0]
+        return gone[old]
 
-    def _fresh(self, label: str, count: int) -> list[int]:
-        table = apps.get_model(label)._meta.db_table
-        with connection.cursor() as cursor:
+    def _here(self, label: str, old: int) -> int | None:
+        if label not in self._rows:
+            return self._found.get(label, {}).get(old)
+        there, here = self._rows[label]
+        place = bisect_left(there, old)
+        return here[place] if place < len(there) and there[place] == old else None
+
+
+def _fresh(label: str, count: int) -> array[int]:
+    table = apps.get_model(label)._meta.db_table
+    found: array[int] = array("q")
+    with connection.cursor() as cursor:
+        while missing := min(count - len(found), _AT_ONCE):
             cursor.execute(
-                "SELECT nextval(pg_get_serial_sequence(%s, 'id')) FROM generate_series(1, %s)", [table, count]
+                "SELECT nextval(pg_get_serial_sequence(%s, 'id')) FROM generate_series(1, %s)",
+                [table, missing],
             )
-            return [int(number) for (number,) in cursor.fetchall()]
+            found.extend(number for (number,) in cursor.fetchall())
+    return found
 
 
 class Rewriter:

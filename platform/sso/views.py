@@ -139,10 +139,15 @@ def answer(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 
 def _asked_take(request: HttpRequest, connection: SsoConnection) -> oidc.Asked:
-    """Return the request that an answer is to, which it is an answer to only once."""
+    """Return the request that an answer is to, which it is an answer to only once.
+
+    The session alone doesn't tell: two servers may have read it at the same moment, and a slow page of the same browser may
+    write it as it was. So the state is counted in the database, for as long as an answer to it is taken.
+    """
     kept: dict[str, Any] = request.session.get(ASKED, {})
-    found = kept.pop(request.GET.get("state", ""), None)
-    if found is None:
+    state = request.GET.get("state", "")
+    found = kept.pop(state, None)
+    if found is None or windows_take(Window(f"sso-state:{state}", 1, ASKED_S)):
         raise Invalid(
             "sso_state",
             _("This answer belongs to no sign-in of this browser. Begin again from the sign-in page."),

@@ -16,10 +16,11 @@ from typing import Any
 
 import pytest
 import yaml
-from django.db import connection
+from django.db import connection, transaction
 from django.test import Client
 from django.utils import timezone
 
+from audit.models import AuditStream
 from backups.models import BackupResult
 from basics.metrics import instruments
 from blobs.errors import StoreAway
@@ -30,14 +31,18 @@ from budgets.services import budget_set
 from jobs.models import Job, JobStatus, Worker
 from jobs.runner import run_here
 from jobs.services import job_enqueue
+from runs.models import Run, RunStatus
 from runs.providers import TenantProvider
+from runs.services.lifecycle import parked_end
 from tenancy import readings as module
 from tenancy.database.direct import direct_connection
 from tenancy.scope import platform_scope, tenant_scope
 from tests.cast import Cast, make_cast
+from tests.deploy.firing import firing
 from tests.deploy.promql import ALERTS, DASHBOARD, alerts, crosses, panels, pending_s, used_by
 from tests.exposition import Said, said_by, said_here
 from tests.jobs.conftest import notes, start_worker  # noqa: F401 - fixtures
+from tests.permissions.world import Side
 from tests.processes import kill_hard
 from tests.servers import Stack, free_port, wait_for
 from toolloop.errors import ProviderError
@@ -135,12 +140,23 @@ def cast(transactional_db: None) -> Cast:
     return make_cast()
 
 
-def moved(alert: str, value: Callable[[Said], float], fault: Callable[[], object]) -> None:
-    """A fault moves what an alert looks at past its threshold, where it was not before."""
-    assert not crosses(alert, value(said_here())), "before"
+def moved(alert: str, value: Callable[[Said], float], fault: Callable[[], object], *, also: str = "") -> None:
+    """A fault moves what an alert looks at past its threshold, where it was not before, and has no other alert fire.
+
+    Args:
+        also: another alert that this fault has to raise.
+    """
+    before = said_here()
+    assert not crosses(alert, value(before)), "before"
     fault()
-    after = value(said_here())
-    assert crosses(alert, after), after
+    after = said_here()
+    assert crosses(alert, value(after)), value(after)
+    assert raised(before, after) == {alert, also} - {""}
+
+
+def raised(before: Said, after: Said) -> set[str]:
+    """Return the alerts that fire now and did not before; a test process runs no worker, for one."""
+    return firing(before, after) - firing(before, before)
 
 
 def of(name: str, **labels: str) -> Callable[[Said], float]:
@@ -176,7 +192,7 @@ def test_dead_worker(
         kill_hard(worker.pid)
         Worker.objects.update(seen_at=timezone.now() - timedelta(seconds=31))
 
-    moved("GroundworkWorkerLost", of("groundwork_workers_lost"), fault)
+    moved("GroundworkWorkerLost", of("groundwork_workers_lost"), fault, also="GroundworkNoWorker")
     assert crosses("GroundworkNoWorker", of("groundwork_workers")(said_here()))
 
 
@@ -259,6 +275,7 @@ async def test_provider_that_is_down(cast: Cast) -> None:
         return read(after) - read(before)
 
     assert crosses("GroundworkProviderFails", grown(outcome="error") / grown())
+    assert raised(before, after) == {"GroundworkProviderFails"}
     assert "llama" not in after.label_values(), "workspaces name models as they like"
 
 
@@ -345,6 +362,83 @@ def test_backups_that_fail(cast: Cast, settings: Any, *, is_scheduled: bool) -> 
     assert not crosses("GroundworkBackupOverdue", late(said_here()))
 
 
+def test_verifications_that_fail(cast: Cast, settings: Any) -> None:
+    settings.BACKUP_URL, settings.BACKUP_VERIFY_DAYS = "file:///backups", 1
+
+    def ended(kind: str, hours_ago: float, *, is_ok: bool = True) -> None:
+        moment = timezone.now() - timedelta(hours=hours_ago)
+        BackupResult.objects.create(
+            kind=kind, url="file:///backups", name="b", is_ok=is_ok, began_at=moment, ended_at=moment
+        )
+
+    ended("create", 1)
+    late, failed = of("groundwork_backup_verify_overdue_seconds"), of("groundwork_backup_verify_failed")
+    moved("GroundworkBackupVerifyOverdue", late, lambda: ended("create", 49))
+    ended("verify", 2)
+    moved("GroundworkBackupUnproven", failed, lambda: ended("verify", 1, is_ok=False))
+
+
+def test_stream_of_audit_events_that_is_not_taken(cast: Cast) -> None:
+    stream = Side(cast.tenant).row("audit.AuditStream", "owner")
+
+    def lost(failures: int) -> None:
+        with platform_scope():
+            AuditStream.objects.filter(pk=stream.pk).update(is_enabled=True, failures=failures)
+
+    lost(2)
+    moved("GroundworkAuditStreamFails", of("groundwork_audit_stream_failures"), lambda: lost(3))
+
+
+def test_runs_that_fail(cast: Cast) -> None:
+    run = Side(cast.tenant).row("runs.Run", "owner")
+
+    def fault() -> None:
+        with tenant_scope(cast.tenant.pk), transaction.atomic():
+            Run.objects.filter(pk=run.pk).update(status=RunStatus.PARKED)
+            parked_end(Run.objects.select_for_update().get(pk=run.pk))
+
+    before = said_here()
+    fault()
+    assert raised(before, said_here()) == {"GroundworkRunsFail"}
+
+
+def test_pool_that_is_used_up(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    stats = {"pool_size": 4, "pool_available": 0, "requests_waiting": 3}
+    full = SimpleNamespace(copy=connection.copy, pool=SimpleNamespace(get_stats=lambda: stats))
+    moved(
+        "GroundworkPoolUsedUp",
+        of("groundwork_database_pool_waiting"),
+        lambda: monkeypatch.setattr(module, "connection", full),
+    )
+
+
+def test_connections_that_are_used_up(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As told by a server that allows as many as there are: those of a real one would be hundreds."""
+    read = module.database_read
+
+    def full(cursor: Any) -> Iterator[Any]:
+        figures = {figure.name: figure for figure in read(cursor)}
+        used = figures["database_connections"].value
+        figures["database_connections_most"] = replace(figures["database_connections_most"], value=used)
+        return iter(figures.values())
+
+    def part(said: Said) -> float:
+        return of("groundwork_database_connections")(said) / of("groundwork_database_connections_most")(said)
+
+    moved(
+        "GroundworkDatabaseConnections",
+        part,
+        lambda: monkeypatch.setattr(module._readers[read], "read", full),
+    )
+
+
+def test_process_that_does_not_answer() -> None:
+    target = frozenset({("job", "groundwork"), ("instance", "web-1:8000")})
+    up, down = (Said({("up", target): value}, frozenset()) for value in (1.0, 0.0))
+    assert firing(up, up) == set()
+    assert firing(up, down) == {"GroundworkProcessAway"}
+
+
 def test_disk_that_is_nearly_full(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
     found = shutil.disk_usage("/")._replace(total=1000, free=500)
     monkeypatch.setattr("tenancy.readings.shutil.disk_usage", lambda path: found)
@@ -426,3 +520,4 @@ def test_requests_that_fail(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None
         return read(after) - read(before)
 
     assert crosses("GroundworkRequestsFail", grown(status="5xx") / grown())
+    assert raised(before, after) == {"GroundworkRequestsFail"}

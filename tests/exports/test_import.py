@@ -160,6 +160,7 @@ def numbers_plant(side: Side) -> dict[str, int]:
         "datasets.DatasetCheck",
         "datasets.DatasetExport",
         "datasets.GenerationJob",
+        "datasets.Acceptance",
         "evaluations.AnnotationItem",
         "evaluations.JudgeCheck",
         "evaluations.Trial",
@@ -179,12 +180,32 @@ def numbers_plant(side: Side) -> dict[str, int]:
             },
             "result": {
                 "pairs": [pair],
-                "overlaps": [{"evaluated": str(row), "seen": str(row)}],
+                "overlaps": [
+                    {"evaluated": str(row), "seen": str(row)},
+                    {"evaluated": str(row), "seen": f"row {row} of Row 5 of {row}"},
+                ],
                 "rows_along": [{"row": str(row), "before": "test"}],
                 "documents": [{"id": document, "collection_id": rows["collections.Document"].collection_id}],
             },
         },
-        "datasets.DatasetExport": {"findings": [{"row": str(row), "fingerprint": "f"}]},
+        "datasets.DatasetExport": {
+            "findings": [
+                {
+                    "row": str(row),
+                    "fingerprint": "f",
+                    "shown": f"Shares “row {row} pays” with training row {row}",
+                },
+                {
+                    "row": str(row),
+                    "fingerprint": "g",
+                    "shown": f"Means the same as “duty” of row {row} of Duties",
+                },
+            ]
+        },
+        "datasets.Acceptance": {
+            "kind": "contamination",
+            "shown": f"Shares “row {row} pays” with row {row} of Duties",
+        },
         "evaluations.Trial": {
             "outcome": {
                 "retrieved": [{"chunk_id": pk["collections.Chunk"], "document_id": document}],
@@ -226,10 +247,18 @@ def test_json_names_the_rows_that_came_with_it(home: Path, tmp_path: Path, numbe
             "undo": check.pk,
         }
         assert check.result["pairs"][0]["kept"] == check.result["pairs"][0]["dropped"] == str(row)
-        assert check.result["overlaps"] == [{"evaluated": str(row), "seen": str(row)}]
+        old = there["datasets.DatasetRow"]
+        assert check.result["overlaps"] == [
+            {"evaluated": str(row), "seen": str(row)},
+            {"evaluated": str(row), "seen": f"row {row} of Row 5 of {old}"},
+        ]
         assert check.result["rows_along"][0] == {"row": str(row), "before": "test"}
         assert check.result["documents"][0]["id"] == document
-        assert here("datasets.DatasetExport").findings[0]["row"] == str(row)
+        assert [(one["row"], one["shown"]) for one in here("datasets.DatasetExport").findings] == [
+            (str(row), f"Shares “row {old} pays” with training row {row}"),
+            (str(row), f"Means the same as “duty” of row {row} of Duties"),
+        ]
+        assert here("datasets.Acceptance").shown == f"Shares “row {old} pays” with row {row} of Duties"
         assert trial.outcome["retrieved"][0] == {"chunk_id": pk["collections.Chunk"], "document_id": document}
         assert trial.outcome["labels"][0]["chunks"] == [[pk["collections.Chunk"], 1]]
         assert here("evaluations.JudgeCheck").levels == {

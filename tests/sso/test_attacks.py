@@ -14,12 +14,14 @@ import jwt
 import pytest
 from allauth.account.models import EmailAddress
 from cryptography.hazmat.primitives import serialization
-from django.test import Client
+from django.contrib.sessions.backends.db import SessionStore
+from django.test import Client, RequestFactory
 from django.urls import reverse
 
 from basics.errors import Conflict, DomainError, Invalid
 from sso import domains, services
 from sso.models import SsoConnection, SsoDomain
+from sso.views import ASKED, _asked_take
 from tenancy.models import AuditEvent, Membership, User
 from tenancy.scope import platform_scope, tenant_scope
 from tenancy.services import member_remove
@@ -222,6 +224,17 @@ def test_answer_works_once(door: Door):
     assert door.end(address).status_code == 400
     calls = door.provider.calls.count("/token")
     assert calls == 1, "the second answer asks nothing of the provider"
+
+
+def test_answer_counts_once_for_two_servers_that_read_the_session_at_once(door: Door):
+    state = parse_qs(urlsplit(door.begin()).query)["state"][0]
+    requests = [RequestFactory().get("/", {"state": state}) for _ in range(2)]
+    for request in requests:
+        request.session = SessionStore(door.browser.session.session_key)
+        assert state in request.session[ASKED], "each has read that the answer is waited for"
+    assert _asked_take(requests[0], door.row).connection == door.row.pk
+    with pytest.raises(Invalid, match="no sign-in of this browser"):
+        _asked_take(requests[1], door.row)
 
 
 def test_answer_of_another_browser_lets_nobody_in(door: Door):

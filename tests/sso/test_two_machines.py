@@ -1,13 +1,20 @@
-"""Somebody is deprovisioned at one machine, and is out on both: pages, keys, company sign-ins, and a stream that was open."""
+"""Two web servers: who is deprovisioned at one is out on both, and an answer of a provider that one has taken the other refuses.
+
+How soon a deprovisioned person is out, with runs and workers too, is measured by ``benchmarks/deprovisioning.py``.
+"""
 
 from __future__ import annotations
 
+import http.client
 import json
 import threading
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode, urlsplit
 
 import pytest
 from django.test import Client
@@ -21,8 +28,10 @@ from tenancy.services import api_key_create, member_role_change
 from tests.cast import Cast
 from tests.factories import actor_of, make_collection
 from tests.servers import Stack, wait_for
-from tests.sso.conftest import BACKEND, DOMAIN, domain_have
+from tests.sso.conftest import BACKEND, DOMAIN, Door, domain_have
 from tests.sso.provider import CLIENT
+from tests.sso.saml_door import SamlDoor
+from tests.sso.saml_provider import encoded
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.servers]
 
@@ -31,7 +40,8 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.servers]
 def machines(transactional_db: None, tmp_path: Path) -> Iterator[tuple[Stack, Stack]]:
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
-    both = Stack(tmp_path / "a"), Stack(tmp_path / "b")
+    loopback = {"GROUNDWORK_FETCH_NETWORKS": "127.0.0.0/8"}  # where the provider is
+    both = Stack(tmp_path / "a", **loopback), Stack(tmp_path / "b", **loopback)
     try:
         for one in both:
             one.start_web()
@@ -115,3 +125,47 @@ def test_deprovisioned_at_one_machine_is_out_on_both(machines: tuple[Stack, Stac
     assert [status for status, _ in ways()] == [404, 401] * 2
     wait_for(ended.is_set, "the end of the stream")
     assert any(b"signed out" in line for line in said)
+
+
+def at_once(machines: tuple[Stack, Stack], address: str, browser: Client, body: bytes = b"") -> list[Any]:
+    """Send a browser's request to both servers at the same moment, as if they had one address; return the answers."""
+    ready = threading.Barrier(len(machines))
+    parts = urlsplit(address)
+    headers = {"Host": "localhost", "Cookie": f"sessionid={browser.cookies['sessionid'].value}"}
+    if body:
+        headers = {"Host": "localhost", "Content-Type": "application/x-www-form-urlencoded"}
+
+    def send(machine: Stack) -> http.client.HTTPResponse:
+        line = http.client.HTTPConnection("127.0.0.1", machine.port, timeout=60)
+        line.connect()
+        ready.wait(60)
+        line.request("POST" if body else "GET", f"{parts.path}?{parts.query}", body or None, headers)
+        answer = line.getresponse()
+        answer.read()
+        return answer
+
+    with ThreadPoolExecutor(len(machines)) as threads:
+        return sorted(threads.map(send, machines), key=lambda answer: answer.status)
+
+
+def test_answer_of_openid_counts_once_over_two_servers(machines: tuple[Stack, Stack], door: Door) -> None:
+    for n in range(4):
+        browser = Client(SERVER_NAME="localhost")
+        address = door.provider.authorize(door.begin(browser))
+        assert [one.status for one in at_once(machines, address, browser)] == [302, 400]
+        assert [one.status for one in at_once(machines, address, browser)] == [400, 400]
+        assert door.provider.calls.count("/token") == n + 1, "the other asks nothing of the provider"
+
+
+def test_assertion_of_saml_counts_once_over_two_servers(machines: tuple[Stack, Stack], cast: Cast) -> None:
+    door = SamlDoor(cast)
+    for n in range(4):
+        browser = Client(SERVER_NAME="localhost")
+        asked = door.begin(browser)
+        form = {"SAMLResponse": encoded(door.provider.respond(asked)), "RelayState": asked.state}
+        posted = at_once(machines, door.acs, browser, urlencode(form).encode())
+        assert [one.status for one in posted] == [303, 403]
+        assert door.answers() == n + 1
+        where = posted[0].headers["Location"]
+        assert [one.status for one in at_once(machines, where, browser)] == [302, 400]
+        assert [one.status for one in at_once(machines, where, browser)] == [400, 400]

@@ -21,6 +21,7 @@ from apps.conversations.support.verdicts import (
     statements_to_check,
 )
 from basics.errors import DomainError
+from runs.actors import gone_of
 from runs.models import Run
 from runs.reservations import run_billing_account
 from runs.selectors import payload_list
@@ -80,7 +81,8 @@ def support_check(
         verdicts, line = _told(line, local.name, lambda: _entailed(local, statements, passages))
         spans = spans_again(spans, statements, verdicts, is_strict=False, reads_languages=False)
     rules = ConversationRules.objects.filter(tenant=tenant).first()
-    if rules is not None and (model := rules.support_model):
+    # No model is asked in the name of somebody who has lost their access since the answer.
+    if rules is not None and (model := rules.support_model) and gone_of(turn.run) is None:
         verdicts, line = _told(
             line, model, lambda: _judged(tenant, actor, turn.run, model, statements, passages, check)
         )

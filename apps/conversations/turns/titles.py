@@ -27,6 +27,7 @@ _SYSTEM = (
 )
 
 # Asked after each first answer: one narrow statement, where the ORM's objects bring the whole request and history along.
+# Nothing is asked of a model in the name of somebody who has lost their access since.
 _FOUND = """
 SELECT c.id, c.title, r.model, r.user_id,
     jsonb_build_object('actor', r.request->'actor', 'assistant', r.request->'assistant',
@@ -38,7 +39,9 @@ SELECT c.id, c.title, r.model, r.user_id,
     (SELECT s.makes_titles FROM conversations_conversationrules s WHERE s.tenant_id = t.tenant_id)
 FROM conversations_turn t JOIN runs_run r ON r.tenant_id = t.tenant_id AND r.id = t.run_id
     JOIN conversations_conversation c ON c.tenant_id = t.tenant_id AND c.id = t.conversation_id
-WHERE t.tenant_id = %(tenant)s AND t.id = %(turn)s
+WHERE t.tenant_id = %(tenant)s AND t.id = %(turn)s AND r.error_code <> 'actor_gone'
+    AND (r.user_id IS NULL OR EXISTS (SELECT FROM tenancy_membership m JOIN tenancy_user u ON u.id = m.user_id
+        WHERE m.tenant_id = t.tenant_id AND m.user_id = r.user_id AND u.is_active))
 """
 
 

@@ -23,7 +23,9 @@ from basics.errors import DomainError, Invalid
 from jobs.models import Job
 from runs.models import Run, RunStatus, ToolCall, UsageRecord
 from runs.providers import provider_for
+from tenancy.actors import system_actor
 from tenancy.scope import tenant_scope
+from tenancy.services import member_remove
 from tests.cast import Cast
 from tests.conversations.support import Library, ask, fresh, make_library
 from toolloop.errors import ProviderUnavailable
@@ -163,6 +165,18 @@ def test_model_checks_again_in_a_job_and_its_call_is_usage(cast: Cast, library: 
         assert [row.kind for row in UsageRecord.objects.filter(model="judge")] == ["support"]
     again(cast, turn)  # the job runs again: nothing is asked twice
     assert len(script.requests) == 1
+
+
+def test_answer_of_who_has_left_is_checked_by_no_model(cast: Cast, library: Library, judge: Any) -> None:
+    turn = close(cast, library, RIGHT, CUSTOMS)
+    script = judge(verdicts("supported", "supported"))
+    with tenant_scope(cast.tenant.pk):
+        member_remove(tenant=cast.tenant, actor=cast.actor("owner"), member_id=cast.member.pk)
+        services.support_check(
+            tenant=cast.tenant, actor=system_actor(cast.tenant.pk), turn_id=turn.pk, run_id=turn.run_id
+        )
+    assert script.requests == []
+    assert said(turn).compared == "Compared with 1 passage by words, names and numbers"
 
 
 def test_exchanged_names_that_the_rules_miss_are_marked_when_the_model_says_so(

@@ -29,7 +29,7 @@ from tenancy.permissions import KEY_SCOPES, ROLE_ACTIONS
 from tenancy.scope import tenant_scope
 from tenancy.services import api_key_create, api_key_revoke, member_remove, member_role_change
 from tests.cast import Cast
-from tests.conversations.support import Library, answer, ask, fresh, make_library
+from tests.conversations.support import Library, answer, ask, fresh, make_library, title_made
 from toolloop.providers.scripted import ScriptedProvider, call, calls, says
 from toolloop.tools import Toolset, tool
 
@@ -298,6 +298,28 @@ async def test_run_of_who_has_left_makes_no_further_call(
     row = await sync_to_async(fresh)(turn)
     assert (len(asked), len(found)) == (1, 0)
     assert (row.run.status, row.run.error_code) == (RunStatus.FAILED, "actor_gone")
+
+
+@pytest.mark.parametrize("lose", [remove, deactivate])
+async def test_conversation_of_who_has_left_is_named_by_no_model(
+    cast: Cast, libraries: Any, found: Any, lane_threads: Executor, monkeypatch: Any, lose: Any
+) -> None:
+    turn = await sync_to_async(ask)(cast)
+    await answer(turn, lane_threads, monkeypatch, [says(OPEN)])
+
+    def title() -> str:
+        with tenant_scope(cast.tenant.pk):
+            Run.objects.filter(turns__pk=turn.pk).update(model="compatible/default/llama")
+            return title_made(cast, turn)
+
+    def asks(**_: Any) -> None:
+        raise LookupError("a model is asked")
+
+    monkeypatch.setattr("apps.conversations.turns.titles.completion_prepare", asks)
+    with pytest.raises(LookupError, match="a model is asked"):
+        await sync_to_async(title)()
+    await sync_to_async(lose)(cast)
+    assert await sync_to_async(title)() == ""
 
 
 async def test_lower_role_counts_for_the_next_call(
