@@ -154,6 +154,8 @@ def _attribute(text: object) -> str:
 
 def _underlined(html: str, run_id: int, sentences: Iterator[int]) -> str:
     """Underline the marked sentences without moving anything; the first stretch of each has the id that notes lead to."""
+    if _SEEN_FLAG not in html:
+        return html
     parts: list[str] = []
     reason, name = "", ""
     for match in _PIECE.finditer(html):
