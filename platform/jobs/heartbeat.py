@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import threading
+from functools import lru_cache
 
 import structlog
 from django.conf import settings
@@ -108,7 +109,15 @@ def heartbeat() -> Heartbeat:
 
 def worker_name() -> str:
     """Return the name under which this process holds leases: host, the machine and the start of the process, and pid."""
-    return f"{socket.gethostname()[:40]}:{process_mark(os.getpid())}:{os.getpid()}"
+    return _name_of(os.getpid())
+
+
+@lru_cache(maxsize=1)  # asked at each claim
+def _name_of(pid: int) -> str:
+    return f"{socket.gethostname()[:40]}:{process_mark(pid)}:{pid}"
+
+
+os.register_at_fork(after_in_child=_name_of.cache_clear)
 
 
 def worker_is_dead(name: str) -> bool:

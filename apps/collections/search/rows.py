@@ -12,7 +12,8 @@ from apps.collections.search.types import SearchHit
 
 _WHOLE = """
     SELECT c.id AS chunk_id, c.text, c.index, c.kind, c.char_start, c.char_end, c.page_start, c.page_end,
-           c.headings, c.metadata, c.collection_id, c.document_id, d.name AS document_name, d.version, d.media_type
+           c.headings, c.metadata, c.collection_id, c.document_id, d.name AS document_name, d.version, d.media_type,
+           d.document_type
     FROM collections_chunk c
     JOIN collections_document d ON d.id = c.document_id AND d.tenant_id = %(tenant)s
     WHERE c.tenant_id = %(tenant)s AND c.id = ANY (%(chunks)s)

@@ -65,6 +65,7 @@ class SearchHit:
 
     Attributes:
         version: number of the document's version.
+        document_type: its document's, "" for none.
         score: fused; only its order means something.
         vector_rank: place among the nearest vectors, from 1; None if not among the first 50.
         lexical_rank: place by BM25.
@@ -99,6 +100,7 @@ class SearchHit:
     exact_rank: int | None
     distance: float | None
     bm25: float | None
+    document_type: str = ""
     rerank_score: float | None = None
     match: str = ""
     head: int = 0

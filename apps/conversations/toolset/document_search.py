@@ -111,7 +111,6 @@ def documents_search(
             hits = [hit for hit in hits if hit.match]
         if not hits and conditions:
             notes.append(_emptied(conditions, search({}, trace=True)))
-        kinds = _types_of(actor, hits)
     except DomainError as error:
         raise ToolError(error.message) from error
     names_by_id = {c.pk: c.name for c in chosen}
@@ -125,7 +124,7 @@ def documents_search(
         )
     if not results and not found.codes:
         notes.append("Nothing was found. Try other words, or say so.")
-    extra = {hit.chunk_id: _beside(hit, kinds.get(hit.document_id, "")) for hit in hits}
+    extra = {hit.chunk_id: _beside(hit) for hit in hits}
     return results_output(
         scope,
         results,
@@ -182,11 +181,6 @@ def _first(typed: Sequence[SearchHit], others: Sequence[SearchHit], many: int) -
 def _types_there(actor: Actor, chosen: Sequence[Collection]) -> list[str]:
     rows = Document.objects.visible_to(actor).current().filter(collection__in=[c.pk for c in chosen])
     return list(rows.exclude(document_type="").order_by(_TYPE).values_list(_TYPE, flat=True).distinct())
-
-
-def _types_of(actor: Actor, hits: Sequence[SearchHit]) -> dict[int, str]:
-    rows = Document.objects.visible_to(actor).filter(pk__in={hit.document_id for hit in hits})
-    return dict(rows.values_list("pk", _TYPE))
 
 
 def _no_such_type(wanted: Sequence[str], there: Sequence[str]) -> str:
@@ -264,9 +258,14 @@ def _attached_hits(
     return found.hits
 
 
-def _beside(hit: SearchHit, kind: str) -> dict[str, str]:
+def _beside(hit: SearchHit) -> dict[str, str]:
     """Return what the model is told of a passage besides: its type, its match, what is around it."""
-    told = {"type": kind, "match": hit.match, "before": "\n".join(hit.before), "after": "\n".join(hit.after)}
+    told = {
+        "type": hit.document_type,
+        "match": hit.match,
+        "before": "\n".join(hit.before),
+        "after": "\n".join(hit.after),
+    }
     return {name: text for name, text in told.items() if text}
 
 
