@@ -121,19 +121,10 @@ def _marked(html: str, run_id: int, labels: Mapping[int, str]) -> str:
             f'aria-label="{label}">{number}</button>'
         )
 
-<<<<<<< HEAD
-    html = _LAST_WORD.sub(r'<span class="nb">\1\2</span>', html)
-    html = _UNSEEN_FLAGS.sub("", _SEEN_MARKS.sub(button, html))
-=======
     if _SEEN in html:  # the search for a last word takes as long as Markdown
         html = _LAST_WORD.sub(r'<span class="nb">\1\2</span>', html)
         html = _SEEN_MARKS.sub(button, html)
     html = _UNSEEN_FLAGS.sub("", html)
-    for mark, label in _COPY.items():
-        if mark in html:
-            html = html.replace(mark, _COPIED_OPENS.format(_attribute(label)))
-    html = html.replace(_COPIED, "</div>")
->>>>>>> 4023db9517e9da5a4ae0e5f520cc62b6e57db4c0
     return _MARKS.sub(lambda match: f"[{int(match[1])}]", html)
 
 
