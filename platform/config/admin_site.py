@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache, wraps
 from typing import Any, NamedTuple, cast
 from urllib.parse import urlencode
@@ -54,7 +53,7 @@ class GroundworkAdminSite(AdminSite):
             raise PermissionDenied("The administration is for owners of a workspace and for the operator.")
         return HttpResponseRedirect(f"{reverse('account_login')}?{urlencode({'next': target})}")
 
-    def admin_view(self, view: Callable[..., Any], cacheable: bool = False) -> Callable[..., Any]:
+    def admin_view(self, view: Any, cacheable: bool = False) -> Any:
         """Return Django's view of the admin, whose page is drawn with the portal's words."""
         inner = super().admin_view(view, cacheable)
 

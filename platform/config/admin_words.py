@@ -66,4 +66,5 @@ def _labelled(*args: Any, **kwargs: Any) -> Any:
 
 def words_install() -> None:
     """Have headings of lists and labels of rows that are only shown use these words: both ask this one function of Django."""
-    admin_list.label_for_field = helpers.label_for_field = _labelled
+    for module in (admin_list, helpers):
+        vars(module)["label_for_field"] = _labelled
