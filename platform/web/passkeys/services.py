@@ -104,7 +104,7 @@ def passkey_refusal_record(error: PasskeyRefused) -> None:
 def trail_record(*, user: User, action: str, pk: int | None = None, **data: str | bool) -> None:
     """Write an event about a person's passkey to the audit log of each workspace of theirs."""
     name = "passkey" if pk is None else f"passkey {pk}"
-    sign_in_trail.trail_record(user=user, action=action, object_name=name, **data)
+    sign_in_trail.trail_record(user=user, action=action, object_name=name, only=None, **data)
 
 
 def _row(user: User, pk: int) -> Authenticator:

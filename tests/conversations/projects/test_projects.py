@@ -286,5 +286,5 @@ def test_import_ends_what_was_deleted_when_its_file_was_made(cast: Cast) -> None
     kept, gone = begin(cast, "member", None), begin(cast, "member", None)
     with tenant_scope(cast.tenant.pk):
         bulk.conversations_delete(tenant=cast.tenant, actor=cast.actor("member"), conversations=[gone.pk])
-        conversations_arrived(Arrival(cast.tenant, lambda text: []))
+        conversations_arrived(Arrival(cast.tenant, lambda text: [], lambda label, number: None))
         assert [row.pk for row in Conversation.objects.all()] == [kept.pk]
