@@ -62,7 +62,7 @@ class PlainListDumper(ListDumper):
     _re_esc: Any = _Escapes
 
 
-class MomentLoader(BaseTzLoader):
+class MomentLoader(BaseTzLoader):  # type: ignore[misc]
     """Loads moments of a connection that tells them in UTC, as all of ours do.
 
     Django's loader takes each apart by a regular expression, in Python: 13 times as long. It still reads what Python's own
