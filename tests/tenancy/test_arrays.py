@@ -60,6 +60,7 @@ def test_moments_come_back_as_they_were() -> None:
 @pytest.mark.django_db
 @pytest.mark.parametrize("text", ["infinity", "0044-03-15 12:00:00 BC", "12026-11-27 00:00:00"])
 def test_moments_that_python_cannot_tell_are_refused(text: str) -> None:
-    with connection.cursor() as cursor, pytest.raises(DataError):
+    with connection.cursor() as cursor:
         cursor.execute("SELECT %s::timestamptz", [text])
-        cursor.fetchone()
+        with pytest.raises(DataError):
+            cursor.fetchone()
