@@ -6,6 +6,7 @@ Run: python docs/ownership.py [FOLDER] (`make ownership`), for example `python d
 from __future__ import annotations
 
 import ast
+import os
 import re
 import sys
 from collections.abc import Iterator
@@ -42,8 +43,13 @@ def first_sentence(file: Path) -> str:
 def main() -> None:
     """Print the list."""
     folder = sys.argv[1].strip("/") if len(sys.argv) > 1 else ""
+    found = list(modules(folder))
+    if not found:
+        sys.exit(
+            f"{folder} has no modules. Name a folder below platform/ or apps/, such as apps/tools/policy."
+        )
     room = ""
-    for name, what in modules(folder):
+    for name, what in found:
         here = "/".join(name.split("/")[:3])
         if here != room and not name.endswith(".py"):
             print(f"\n{name}: {what}")  # noqa: T201
@@ -53,4 +59,8 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+        sys.stdout.flush()
+    except BrokenPipeError:  # `make ownership | head` has read enough.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -85,14 +85,18 @@ def tracked() -> list[str]:
 
 def test_top_level_has_the_agreed_folders():
     found = {p.split("/", 1)[0] for p in tracked() if "/" in p}
-    assert {f for f in found if not f.startswith(".")} <= TOP
+    assert {f for f in found if not f.startswith(".")} - TOP == set(), (
+        "move it into a folder of TOP, or add it there"
+    )
 
 
 def test_every_module_says_in_its_first_line_what_it_answers_for():
     """`make ownership` prints these, and they are how a stranger finds the room."""
     said = dict(ownership.modules())
     assert len(said) > 1000
-    assert [name for name, what in said.items() if len(what) < 8] == []
+    assert [name for name, what in said.items() if len(what) < 8] == [], (
+        "add a docstring: what is this module for?"
+    )
 
 
 def test_every_tests_folder_is_a_package():
@@ -104,7 +108,7 @@ def test_every_tests_folder_is_a_package():
         and list(p.glob("*.py"))
         and not (p / "__init__.py").exists()
     ]
-    assert missing == []
+    assert missing == [], "add an empty __init__.py to each of these folders"
 
 
 def test_modules_stay_readable_in_one_sitting():
@@ -117,7 +121,7 @@ def test_modules_stay_readable_in_one_sitting():
         and (ROOT / path).exists()
         if (count := len((ROOT / path).read_text(encoding="utf-8").splitlines())) > 450
     }
-    assert long == {}
+    assert long == {}, "split it into modules of one noun each, or make it a package"
 
 
 PROSE = re.compile(

@@ -156,6 +156,7 @@ _MAIL_NAMES = frozenset(
 )
 _MAIL_ONLY = frozenset({b"received", b"message-id", b"mime-version", b"return-path"})
 _HEAD = 64 * 1024
+# docs/guide/documents.md tells users the same.
 _HELP = "Supported are PDF, DOCX, PPTX, XLSX, ODT, EPUB, HTML, Markdown, CSV, JSON, JSON Lines, EML, images, source code and plain text."
 
 

@@ -132,6 +132,7 @@ def test_headings_are_quoted_without_the_number_signs_that_a_reader_adds(
 
 
 def _said(cast: Cast, collection: Collection, name: str, content: bytes) -> list[tuple[str, str]]:
+    """Return kind and text of all that may be quoted; the header of a table is its first, a heading."""
     with tenant_scope(cast.tenant.pk):
         document = ingest(cast, collection, name, content)
         chunk = Chunk.objects.get(document=document)

@@ -1,4 +1,7 @@
-"""Readers by media type. To add one: write its class in a module here and name it in ``_READERS``."""
+"""Readers by media type.
+
+To add one, write its class in a module here and name it in ``_READERS``; ``docs/checklists.md`` lists the other places.
+"""
 
 from __future__ import annotations
 

@@ -37,7 +37,11 @@ class Reading:
 
 
 class Reader(Protocol):
-    """Reads one format. It runs in the limited child process and imports its libraries there only."""
+    """Reads one format. It runs in the limited child process and imports its libraries there only.
+
+    Attributes:
+        media_types: what it reads, for people; ``_READERS`` decides which reader a file gets.
+    """
 
     media_types: tuple[str, ...]
 
