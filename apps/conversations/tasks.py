@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,7 +25,7 @@ from apps.conversations.assistants.selectors import version_collections, version
 from apps.conversations.attachments.selectors import FilesInScope, attachments_of, given_of
 from apps.conversations.attachments.services import unreadable
 from apps.conversations.display.attached_files import problem_of, state_of
-from apps.conversations.memory.selectors import told_of
+from apps.conversations.memory.selectors import is_asker, told_columns, told_take
 from apps.conversations.models import Attachment, Conversation, Message, Mode, Turn
 from apps.conversations.openai.work import completion_work
 from apps.conversations.projects.selectors import project_instructions
@@ -42,7 +42,7 @@ from basics.errors import Invalid
 from jobs.context import JobContext, JobPostponed
 from jobs.models import Job
 from jobs.registry import job
-from runs.actors import actor_now
+from runs.actors import actor_now, is_person
 from runs.call_log import PRIVATE
 from runs.models import ACTIVE, Run
 from runs.providers import loop_model, provider_for
@@ -75,7 +75,8 @@ _TURN, _RUN = Columns(Turn, "t"), Columns(Run, "r")
 _CONVERSATION, _TENANT = Columns(Conversation, "c"), Columns(Tenant, "w")
 _QUESTION = f"""
 SELECT {_TURN}, {_RUN}, {_CONVERSATION}, {_TENANT},
-    (SELECT m.text FROM conversations_message m WHERE m.tenant_id = t.tenant_id AND m.turn_id = t.id AND m.author = 'user')
+    (SELECT m.text FROM conversations_message m WHERE m.tenant_id = t.tenant_id AND m.turn_id = t.id AND m.author = 'user'),
+    {told_columns("t.tenant_id", "c.user_id")}
 FROM conversations_turn t JOIN runs_run r ON r.id = t.run_id AND r.tenant_id = t.tenant_id JOIN tenancy_tenant w ON w.id = t.tenant_id
     JOIN conversations_conversation c ON c.id = t.conversation_id AND c.tenant_id = t.tenant_id
 WHERE t.tenant_id = %s AND t.id = %s AND t.run_id = %s
@@ -143,7 +144,7 @@ def _prepare(tenant_id: int, turn_id: int, run_id: int) -> _Prepared | None:
     found = _question(tenant_id, turn_id, run_id)
     if found is None or found[0].run.status not in ACTIVE:
         return None
-    turn, question = found
+    turn, question, values = found
     run: Run = turn.run
     branch = [*branch_before(turn, HISTORY_TURNS - 1), turn.pk]
     files = _files_read(turn, branch)
@@ -176,7 +177,7 @@ def _prepare(tenant_id: int, turn_id: int, run_id: int) -> _Prepared | None:
         collections=collections,
         native=profile is not None and profile.deferred_tools,
         loaded=lambda: selectors.tools_loaded(turn),
-        told=told_of(tenant_id, actor if run.request.get("actor", {}).get("kind") == "user" else None),
+        told=told_take(values, is_asker=is_person(run) and is_asker(actor, turn.conversation.user_id)),
         beside=[] if version is None else helper_tools(version, lambda: answering.toolset),
         given=given,
         project=instructions,
@@ -194,8 +195,8 @@ def _prepare(tenant_id: int, turn_id: int, run_id: int) -> _Prepared | None:
     )
 
 
-def _question(tenant_id: int, turn_id: int, run_id: int) -> tuple[Turn, str] | None:
-    """Return a turn that has this run, with its run, conversation and tenant, and the question."""
+def _question(tenant_id: int, turn_id: int, run_id: int) -> tuple[Turn, str, Iterator[Any]] | None:
+    """Return a turn that has this run, with its run, conversation and tenant, the question, and what ``told_take`` reads."""
     with connection.cursor() as cursor:
         cursor.execute(_QUESTION, [tenant_id, turn_id, run_id])
         row = cursor.fetchone()
@@ -205,7 +206,7 @@ def _question(tenant_id: int, turn_id: int, run_id: int) -> tuple[Turn, str] | N
     turn = _TURN.take(values)
     turn.run, turn.conversation = _RUN.take(values), _CONVERSATION.take(values)
     turn.tenant = _TENANT.take(values)
-    return turn, next(values)
+    return turn, next(values), values
 
 
 def _files_read(turn: Turn, branch: Sequence[int]) -> list[Attachment]:

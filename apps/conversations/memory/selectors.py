@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from django.db import connection
 from django.db.models import QuerySet
@@ -40,25 +42,37 @@ class Told:
     notes: tuple[str, ...] | None = None
 
 
-_TOLD = """
-SELECT (SELECT instructions FROM conversations_conversationrules WHERE tenant_id = %(tenant)s),
-    EXISTS (SELECT FROM conversations_memorysetting WHERE tenant_id = %(tenant)s AND user_id = %(person)s AND is_on)
-        AND NOT EXISTS (SELECT FROM conversations_conversationrules WHERE tenant_id = %(tenant)s AND NOT allows_memory),
-    (SELECT array_agg(text ORDER BY id) FROM conversations_memoryentry WHERE tenant_id = %(tenant)s AND user_id = %(person)s)
-"""
+def told_columns(tenant: str, person: str) -> str:
+    """Return the columns that ``told_take`` reads, of a workspace and a person as the statement around them names these."""
+    rules = f"conversations_conversationrules k WHERE k.tenant_id = {tenant}"
+    return f"""
+    (SELECT k.instructions FROM {rules}),
+    EXISTS (SELECT FROM conversations_memorysetting s WHERE s.tenant_id = {tenant} AND s.user_id = {person} AND s.is_on)
+        AND NOT EXISTS (SELECT FROM {rules} AND NOT k.allows_memory),
+    (SELECT array_agg(e.text ORDER BY e.id) FROM conversations_memoryentry e WHERE e.tenant_id = {tenant} AND e.user_id = {person})
+"""  # noqa: S608 - names of columns and parameters
 
 
-def told_of(tenant_id: int, actor: Actor | None = None) -> Told:
-    """Return what a model is told, by the state of this moment; one statement.
+def told_take(values: Iterator[Any], *, is_asker: bool) -> Told:
+    """Return what a model is told from the next three values of a row, in the order of ``told_columns``.
 
     Args:
-        actor: who asks, if a conversation of theirs is answered. Of a key, which others may hold, nobody's notes are told.
+        is_asker: the person of the columns asks; nobody else is told their notes.
     """
-    person = actor.user_id if actor is not None and _is_person(actor) else None
+    instructions, is_on, notes = next(values), next(values), next(values)
+    return Told(instructions or "", tuple(notes or ()) if is_on and is_asker else None)
+
+
+def told_of(tenant_id: int) -> Told:
+    """Return what a model is told that answers no person's own question: the instructions, and nobody's notes."""
     with connection.cursor() as cursor:
-        cursor.execute(_TOLD, {"tenant": tenant_id, "person": person})
-        instructions, is_on, notes = cursor.fetchone()
-    return Told(instructions or "", tuple(notes or ()) if is_on else None)
+        cursor.execute(f"SELECT {told_columns('%s', 'NULL')}", [tenant_id] * 4)
+        return told_take(iter(cursor.fetchone()), is_asker=False)
+
+
+def is_asker(actor: Actor, person: int | None) -> bool:
+    """Tell whether an actor is this very person, signed in: an API key, which others may hold, is nobody."""
+    return _is_person(actor) and actor.user_id == person
 
 
 def is_remembering(actor: Actor) -> bool:
