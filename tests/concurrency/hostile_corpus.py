@@ -72,6 +72,14 @@ def good_files() -> dict[str, bytes]:
         "json": b"[" + b",".join(b'{"code": "8471.30.%04d", "rate": 2.5}' % n for n in range(200)) + b"]",
         "jsonl": b"".join(b'{"code": "8471.30.%04d", "rate": 2.5}\n' % n for n in range(200)),
         "eml": bytes(mail),
+        "srt": "".join(
+            f"{n}\n00:{n:02d}:00,000 --> 00:{n:02d}:09,500\n<i>{_LINE.format(n=n)}</i>\n\n"
+            for n in range(1, 50)
+        ).encode(),
+        "vtt": b"WEBVTT\n\n"
+        + b"".join(
+            b"%02d:01.000 --> %02d:05.000\n<v Ana>Duty %d is free.\n\n" % (n, n, n) for n in range(50)
+        ),
         "py": b"".join(b"def duty_%d(value):\n    return value * %d / 100\n\n\n" % (n, n) for n in range(40)),
         "js": b"".join(
             b"export function duty%d(value) { return value * %d / 100; }\n" % (n, n) for n in range(40)

@@ -26,6 +26,8 @@ EPUB = "application/epub+zip"
 JSON = "application/json"
 JSON_LINES = "application/jsonl"
 EML = "message/rfc822"
+SRT = "application/x-subrip"
+VTT = "text/vtt"
 PNG = "image/png"
 JPEG = "image/jpeg"
 TIFF = "image/tiff"
@@ -51,6 +53,8 @@ SUPPORTED: dict[str, str] = {
     JSON: "JSON data",
     JSON_LINES: "JSON Lines data",
     EML: "e-mail message (EML)",
+    SRT: "SubRip subtitles (SRT)",
+    VTT: "WebVTT subtitles (VTT)",
     PNG: "PNG image",
     JPEG: "JPEG image",
     TIFF: "TIFF image",
@@ -84,6 +88,8 @@ _BY_SUFFIX = {
     ".jsonl": JSON_LINES,
     ".ndjson": JSON_LINES,
     ".eml": EML,
+    ".srt": SRT,
+    ".vtt": VTT,
     ".png": PNG,
     ".jpg": JPEG,
     ".jpeg": JPEG,
@@ -155,9 +161,10 @@ _MAIL_NAMES = frozenset(
     {b"from", b"to", b"date", b"subject", b"received", b"message-id", b"mime-version", b"return-path"}
 )
 _MAIL_ONLY = frozenset({b"received", b"message-id", b"mime-version", b"return-path"})
+_CUE = re.compile(rb"\d+[ \t]*\r?\n\d{1,2}:\d\d:\d\d[,.]\d{1,3} --> \d")
 _HEAD = 64 * 1024
 # docs/guide/documents.md tells users the same.
-_HELP = "Supported are PDF, DOCX, PPTX, XLSX, ODT, EPUB, HTML, Markdown, CSV, JSON, JSON Lines, EML, images, source code and plain text."
+_HELP = "Supported are PDF, DOCX, PPTX, XLSX, ODT, EPUB, HTML, Markdown, CSV, JSON, JSON Lines, EML, subtitles (SRT, VTT), images, source code and plain text."
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,6 +263,10 @@ def _from_text(head: bytes, size: int) -> str:
     if _is_mail(head):
         return EML
     start = head.lstrip(b"\xef\xbb\xbf \t\r\n")
+    if re.match(rb"WEBVTT(?:\s|\Z)", start):
+        return VTT
+    if _CUE.match(start):
+        return SRT
     if size <= _HEAD and start[:1] in (b"{", b"["):
         try:
             json.loads(head)

@@ -17,7 +17,7 @@ from apps.collections.quotes.parts import AROUND, Markup, PagePart, Quotable, qu
 # Their text is what the file says, and not Markdown that a reader of ours has made of it.
 _PLAIN = frozenset({detect.PDF, detect.TEXT, detect.CSV, detect.EML, *detect.IMAGES})
 # Headings and tables by ``TextBuilder`` around values of the file, in which nothing is a mark: ``__init__``, ``a_b_c``.
-_BUILT = frozenset({detect.JSON, detect.JSON_LINES, detect.XLSX, detect.PPTX})
+_BUILT = frozenset({detect.JSON, detect.JSON_LINES, detect.XLSX, detect.PPTX, detect.SRT, detect.VTT})
 _AROUND = """
 SELECT c.id, c.char_start, c.char_end, c.text, c.is_edited, d.media_type, c.page_start IS NOT NULL, p.number, p.char_start,
     p.char_start + greatest(0, c.char_start - %(around)s - p.char_start),

@@ -134,3 +134,79 @@ def test_failure_is_typed_when_a_message_is_nested_too_deeply(tmp_path, depth):
 def test_headers_are_kept_when_they_are_damaged(tmp_path):
     raw = b"From: \xff\xfe <x@y\nSubject: =?utf-8?b?broken?= =?nope?q?x?=\nDate: never\nMessage-ID: <1>\nMIME-Version: 1\n\nCode 8539.50.00 here\n"
     assert "8539.50.00" in read(tmp_path, "a.eml", raw).text
+
+
+SRT = (
+    "1\r\n00:00:01,000 --> 00:00:03,500\r\n<i>The duty on lamps</i>\r\n\r\n"
+    "2\r\n00:00:03,500 --> 00:00:05,000\r\n{\\an8}is 2.5 percent, and 1 < 2.\r\n\r\n"
+    "3\r\n01:02:06,000 --> 01:02:07,000\r\nIn 2020\r\n\r\n2021 it was\r\n\r\n4\r\n01:02:08,000 --> 01:02:09,000\r\nfree | none.\r\n"
+)
+
+
+def test_sentences_keep_their_times_when_subtitles_are_read(tmp_path):
+    document = read(tmp_path, "a.srt", SRT)
+    assert document.media_type == "application/x-subrip"
+    assert document.text == (
+        "| Time | Text |\n| --- | --- |\n"
+        "| 00:00:01,000 – 00:00:05,000 | The duty on lamps is 2.5 percent, and 1 < 2. |\n"
+        "| 01:02:06,000 – 01:02:09,000 | In 2020 2021 it was free \\| none. |\n\n"
+    )
+    assert document.metadata == {"cues": 4}
+    assert [c.kind for c in chunk_document(document)] == ["table"]
+
+
+def test_speakers_are_named_and_notes_left_out_when_subtitles_are_webvtt(tmp_path):
+    data = (
+        "WEBVTT - A talk\nKind: captions\n\nSTYLE\n::cue { color: red }\n\nNOTE to the editor\nnot shown\n\n"
+        "opening\n00:01.000 --> 00:03.000 align:start position:0%\n<v.loud Ana>Lamps &amp; bulbs <00:02.000><c.x>cost 1 &lt; 2.</v>\n\n"
+        "00:03.000 --> 00:04.000\n<v Ana>Really?\n<v Bo>Yes.\n"
+    )
+    document = read(tmp_path, "a.vtt", "\ufeff" + data)
+    assert document.text == (
+        "| Time | Speaker | Text |\n| --- | --- | --- |\n"
+        "| 00:01.000 – 00:03.000 | Ana | Lamps & bulbs cost 1 < 2. |\n"
+        "| 00:03.000 – 00:04.000 | Ana | Really? |\n| 00:03.000 – 00:04.000 | Bo | Yes. |\n\n"
+    )
+    assert document.metadata == {"cues": 2}
+
+
+def test_each_passage_has_the_time_of_what_it_says_when_subtitles_are_long(tmp_path):
+    data = "".join(f"{n}\n00:{n:02d}:01,000 --> 00:{n:02d}:09,000\nWord {n} is said.\n\n" for n in range(60))
+    chunks = chunk_document(read(tmp_path, "a.srt", data), size=400, overlap=50)
+    assert len(chunks) > 5
+    for n in range(60):
+        assert any(f"00:{n:02d}:01,000 – 00:{n:02d}:09,000 | Word {n} is" in c.text for c in chunks)
+
+
+def test_subtitles_are_recognised_when_the_name_says_nothing(tmp_path):
+    assert read(tmp_path, "data", SRT).media_type == "application/x-subrip"
+    assert read(tmp_path, "data", "WEBVTT\n\n00:01.000 --> 00:02.000\nwords\n").media_type == "text/vtt"
+    assert read(tmp_path, "data", "WEBVTTING is a word\n").media_type == "text/plain"
+    assert read(tmp_path, "a.txt", SRT).media_type == "text/plain"
+
+
+@pytest.mark.parametrize("data", ["No times at all, but words.\n", "1\n00:00:xx --> never\nwords\n"])
+def test_text_is_kept_with_a_warning_when_subtitles_are_damaged(tmp_path, data):
+    document = read(tmp_path, "a.srt", data)
+    assert document.text == data
+    assert "plain text" in document.warnings[0]
+
+
+@pytest.mark.parametrize("data", ["WEBVTT\n\n", "WEBVTT\n\n00:01.000 --> 00:02.000\n<i></i>\n"])
+def test_failure_is_typed_when_subtitles_say_nothing(tmp_path, data):
+    with pytest.raises(ReadFailure) as caught:
+        read(tmp_path, "a.vtt", data)
+    assert caught.value.code == "no_text"
+
+
+def test_no_word_is_lost_when_a_time_is_damaged(tmp_path):
+    data = "1\n00:00:0x,000 --> 00:00:02,000\nOne.\n\n2\n00:00:03,000 --> 00:00:04,000\nTwo\n\n3\n00:00:05 ->\nthree.\n"
+    text = read(tmp_path, "a.srt", data).text
+    assert text.startswith("1 00:00:0x,000 --> 00:00:02,000 One.\n\n| Time")
+    assert "| 00:00:03,000 – 00:00:04,000 | Two 3 00:00:05 -> three. |" in text
+
+
+def test_packed_file_is_refused_when_it_is_named_like_subtitles(tmp_path):
+    with pytest.raises(ReadFailure) as caught:
+        read(tmp_path, "a.srt", b"\x1f\x8b\x08\x00" + bytes(range(256)) * 20)
+    assert caught.value.code == "unsupported_type"

@@ -124,6 +124,14 @@ def test_values_of_data_files_are_quoted_as_they_are(
     assert rows == ["__init__ | https://a.b/_c_/d", "x|y | *a* `b`"]
 
 
+def test_what_is_said_is_quoted_with_its_time(cast: Cast, collection: Collection) -> None:
+    cues = (
+        "1\n00:00:01,000 --> 00:00:02,500\n*a* is a __b__\n\n2\n00:00:03,000 --> 00:00:04,000\nand no more.\n"
+    )
+    said = _said(cast, collection, "a.srt", cues.encode())
+    assert said[1:] == [("row", "00:00:01,000 – 00:00:04,000 | *a* is a __b__ and no more.")]
+
+
 def test_headings_are_quoted_without_the_number_signs_that_a_reader_adds(
     cast: Cast, collection: Collection
 ) -> None:

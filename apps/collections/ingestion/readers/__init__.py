@@ -27,6 +27,8 @@ _READERS: dict[str, tuple[str, str]] = {
     detect.JSON: ("json", "JsonReader"),
     detect.JSON_LINES: ("json", "JsonLinesReader"),
     detect.EML: ("eml", "EmlReader"),
+    detect.SRT: ("subtitles", "SubtitlesReader"),
+    detect.VTT: ("subtitles", "SubtitlesReader"),
     **dict.fromkeys(sorted(detect.IMAGES), ("image", "ImageReader")),
 }
 

@@ -47,6 +47,7 @@ _SUFFIXES = {
     "application/pdf": ".pdf",
     "application/json": ".json",
     "text/csv": ".csv",
+    "application/x-subrip": ".srt",
 }
 
 
