@@ -49,7 +49,7 @@ def person(transactional_db: None) -> User:
     return user
 
 
-def act(side: Side, user: User, action: str, *, ip: str = "2001:db8::7a71", **options: Any) -> None:
+def act(side: Side, user: User, action: str, *, ip: str = "2001:db8::7a71:9c3e:51d8", **options: Any) -> None:
     """Record something that a person did."""
     actor = Actor("user", side.tenant.pk, frozenset(), user_id=user.pk, name=user.get_full_name())
     with (
@@ -110,7 +110,7 @@ def test_their_names_are_nowhere_but_in_content_and_what_was_theirs_is_gone(home
     made.refresh_from_db()
     assert made.state == "done", made.detail
 
-    assert found_in_rows([*FORMS, *mine.marks, "7a71", "7a71-req"]) == {}
+    assert found_in_rows([*FORMS, *mine.marks, "7a71:9c3e:51d8", "51d8-req"]) == {}
     assert found_in_files([*FORMS, MAIL], home) == {}
     assert not User.objects.filter(pk=person.pk).exists()
     assert not Session.objects.filter(pk=store.session_key).exists()

@@ -81,7 +81,7 @@ async def test_workspace_comes_first_then_the_assistant_then_the_notes(
 
     def kept() -> None:
         with tenant_scope(cast.tenant.pk):
-            entry = MemoryEntry.objects.order_by("pk").last()
+            entry = MemoryEntry.objects.latest("pk")
             assert (entry.text, entry.by_model, entry.turn_id) == ("Is new here.", True, turn.pk)
 
     await sync_to_async(kept)()

@@ -10,12 +10,13 @@ from typing import Any
 
 import pytest
 from asgiref.sync import sync_to_async
+from django.db import connection
 from django.test import Client
 from django.urls import reverse
 
 from apps.conversations import tasks
 from apps.conversations.memory import services
-from apps.conversations.memory.selectors import entry_get, entry_list, told_of
+from apps.conversations.memory.selectors import entry_get, entry_list, is_asker, told_columns, told_take
 from apps.conversations.memory.tool import MAX_IN_AN_ANSWER
 from apps.conversations.models import MemoryEntry, Turn
 from apps.conversations.rules.instructions import instructions_set
@@ -68,6 +69,16 @@ def notes_of(cast: Cast, role: str = "member") -> list[str]:
         return [row.text for row in entry_list(actor=cast.actor(role))]
 
 
+def notes_told(actor: Actor) -> tuple[str, ...] | None:
+    """Return what a model would be told of an actor's notes with a question in a conversation of theirs."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT {told_columns('%(tenant)s', '%(person)s')}",
+            {"tenant": actor.tenant_id, "person": actor.user_id},
+        )
+        return told_take(iter(cursor.fetchone()), is_asker=is_asker(actor, actor.user_id)).notes
+
+
 def browser(member: Membership) -> Client:
     client = Client()
     client.force_login(member.user)
@@ -101,7 +112,7 @@ def test_owner_admin_key_and_other_workspaces_see_nothing_of_it(cast: Cast) -> N
         _, key = api_key_create(**who(cast, "owner"), name="k", scopes=["conversation.*", "audit.read"])
         mine = cast.actor("member")
         keyed = Actor("api_key", cast.tenant.pk, mine.actions, user_id=mine.user_id, api_key_id=1)
-        assert told_of(cast.tenant.pk, keyed).notes is None
+        assert notes_told(keyed) is None
         assert list(entry_list(actor=keyed)) == []
         with pytest.raises(Denied):
             services.entry_add(tenant=cast.tenant, actor=keyed, text="From a program")
@@ -109,7 +120,7 @@ def test_owner_admin_key_and_other_workspaces_see_nothing_of_it(cast: Cast) -> N
         # The same person in another workspace has another memory there.
         there = Membership.objects.create(tenant=cast.other_tenant, user=cast.user("member"), role="member")
         assert list(entry_list(actor=actor_of(there))) == []
-        assert told_of(cast.other_tenant.pk, actor_of(there)).notes is None
+        assert notes_told(actor_of(there)) is None
     for name, arguments in (("memory", []), ("memory-entries-list", []), ("memory-entries-detail", [pk])):
         url = reverse(f"api:{name}", args=arguments)
         bearer = {"Authorization": f"Bearer {key}"}
@@ -142,9 +153,9 @@ async def test_admin_log_trail_and_runs_hold_no_word_of_a_note(
             trail = AuditEvent.objects.filter(action__startswith="memory.")
             assert {row.action for row in trail} == {"memory.switch", "memory.add"}
             assert "Zqelda" not in json.dumps([[row.data, row.object_name] for row in trail])
-            step = RunStep.objects.filter(run=run).order_by("index").first()
+            step = RunStep.objects.filter(run=run).earliest("index")
             assert "Zqelda" in json.dumps(step.turn)
-            entry = MemoryEntry.objects.order_by("pk").last()
+            entry = MemoryEntry.objects.latest("pk")
             return [
                 reverse("admin:conversations_memoryentry_changelist"),
                 reverse("admin:conversations_memoryentry_change", args=[entry.pk]),
@@ -295,7 +306,7 @@ def test_where_it_is_forbidden_it_can_only_be_read_and_erased(cast: Cast) -> Non
     remembering(cast, "member", NOTE, SECRET)
     with tenant_scope(cast.tenant.pk):
         instructions_set(**who(cast, "admin"), allows_memory=False)
-        assert told_of(cast.tenant.pk, cast.actor("member")).notes is None
+        assert notes_told(cast.actor("member")) is None
         pk = MemoryEntry.objects.order_by("pk")[0].pk
         for write in (
             lambda: services.entry_add(**who(cast), text="More"),
