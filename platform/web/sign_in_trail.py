@@ -11,7 +11,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from allauth.account.internal.flows.login import get_authentication_records
+import structlog
+from allauth.account.authentication import get_authentication_records
 from allauth.mfa.signals import authentication_failed
 from django.contrib.auth.signals import user_logged_out
 from django.db import transaction
@@ -26,6 +27,7 @@ from tenancy.selectors import membership_list, user_actor
 from tenancy.services import audit_record
 from web.middleware import client_ip
 
+log = structlog.get_logger(__name__)
 _AFTER = "_after_answer"
 
 
@@ -81,9 +83,13 @@ def after_answer(request: HttpRequest, response: HttpResponse) -> None:
 
 
 def _after(work: Callable[[], None], ip: str, request_id: str) -> None:
-    with origin_scope(ip=ip, request_id=request_id):
-        work()
-    connections_let_go()
+    try:
+        with origin_scope(ip=ip, request_id=request_id):
+            work()
+    except Exception:  # Django drops what closing an answer raises: else nobody would learn of the gap
+        log.exception("refusal_not_recorded", request_id=request_id)
+    finally:
+        connections_let_go()
 
 
 def _code_refused(*, user: User, reauthentication: bool, **_: Any) -> None:
