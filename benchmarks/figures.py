@@ -213,8 +213,9 @@ def _server_rows() -> list[Row]:
     work = max(seconds for name, seconds in doors if name in {"runs", "model"})
     return [
         (
-            f"A workspace with rows of {move['back']['tables']} tables, and one that people have used, exported and imported on "
-            "a server with its own database and keys: tables that differ",
+            f"A workspace with rows of {move['back']['tables']} tables (moved on, once the first move has ended its made-up "
+            "work), and one that people have used, exported and imported on a server with its own database and keys: tables "
+            "that differ",
             f"{len(move['back']['tables_differing']) + len(move['lively']['tables_differing'])}",
             "none",
             "workspace_move",
