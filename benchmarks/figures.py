@@ -229,7 +229,7 @@ def _server_rows() -> list[Row]:
             "workspace_move",
         ),
         (
-            "Somebody deprovisioned over SCIM at one of two machines: pages, keys, tokens and streams at both; runs of both "
+            "A person deprovisioned over SCIM at one of two machines: pages, keys, tokens and streams at both; runs of both "
             "workers and their model calls",
             f"{max(seconds for name, seconds in doors if name not in {'runs', 'model'}):.1f} s; {work:.1f} s",
             "5 s",
