@@ -19,7 +19,7 @@ from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 
 from tenancy.database.waiting import connections_let_go
-from tenancy.entrances import COMPANY_ONLY, SIGN_INS
+from tenancy.entrances import SIGN_INS, is_contained
 from tenancy.models import User
 from tenancy.origin import origin_scope
 from tenancy.scope import tenant_scope
@@ -101,7 +101,7 @@ def _signed_out(*, request: HttpRequest, user: Any, **_: Any) -> None:
     if not isinstance(user, User):
         return
     only = None
-    if COMPANY_ONLY in request.session:  # it opened these workspaces and no others, which aren't told of it
+    if is_contained(request):  # it opened these workspaces and no others, which aren't told of it
         only = frozenset(int(pk) for pk in request.session.get(SIGN_INS, {}))
     trail_record(user=user, action="session.sign_out", only=only)
 
