@@ -21,9 +21,9 @@ from django.core.cache import cache
 from django.core.mail import send_mail
 from django.db import connection
 
-from blobs.threads import begin_thread
 from config.operate.alerts import Alert, alerts_now
 from tenancy.readings import readings
+from tenancy.threads import begin_thread
 
 log = structlog.get_logger(__name__)
 EVERY_S: Final = 15.0
