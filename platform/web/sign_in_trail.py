@@ -1,6 +1,6 @@
 """Sign-ins with a password, sign-outs and refusals, in the audit log of each workspace of their person.
 
-An account is in no workspace, and each workspace of it has a door that a sign-in opens: each reads what concerns its own.
+An account belongs to no workspace, and signing in opens every workspace that its person is a member of: each is told.
 Company sign-ins and passkeys write their own events (``sso``, ``web.passkeys``). An address that has no account is only
 counted (``web.attempts``), or strangers could fill the trails.
 """
