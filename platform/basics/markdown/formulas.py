@@ -40,8 +40,9 @@ _CHILDREN = {
 }
 _VALUE = re.compile(r"[\w#.%+ -]{1,60}")
 _ENDS = {"$": "$", "$$": "$$", r"\(": r"\)", r"\[": r"\]"}
+# Not possessive (*+): before 3.11.5, Python is wrong about that with alternatives in it.
 _CLOSING = {
-    closes: re.compile(rf"(?:(?!{re.escape(closes)})(?:\\.|[^\\]))*+{re.escape(closes)}", re.DOTALL)
+    closes: re.compile(rf"(?:(?!{re.escape(closes)})(?:\\.|[^\\]))*{re.escape(closes)}", re.DOTALL)
     for closes in _ENDS.values()
 }
 _SIGNS = re.compile(r"[\\^_{}=<>+*|]")
