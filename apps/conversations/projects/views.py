@@ -158,5 +158,6 @@ def _form(request: TenantRequest, project: Project) -> ProjectForm:
         people=[(person.pk, str(person)) for person in people if person.pk != project.user_id],
     )
     if "collections" in form.fields and not project.searches_all and not initial["collections"]:
-        form.fields["collections"].help_text = _("None (the chosen ones were deleted)")  # empty isn't all here
+        # An empty choice stays what it is, and doesn't mean all here.
+        form.fields["collections"].help_text = _("None (the chosen ones were deleted)")
     return form
