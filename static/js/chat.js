@@ -323,6 +323,7 @@ document.addEventListener("click", async (e) => {
 });
 
 // --- the menus of scope and tools open above their buttons ---------------------------------------
+const unchosen = form.elements.project ? $("scope-label").textContent : gettext("All collections"); // a project has its own
 for (const menu of document.querySelectorAll(".scope-menu")) {
   menu.addEventListener("toggle", (e) => {
     if (e.newState !== "open") return;
@@ -338,7 +339,7 @@ for (const menu of document.querySelectorAll(".scope-menu")) {
           name: names[0],
           count: names.length - 1,
         })
-        : names[0] ?? gettext("All collections");
+        : names[0] ?? unchosen;
     } else if (menu.querySelector("[data-tools-local]")) {
       const off = menu.querySelectorAll("[name=off]").length;
       $("tools-label").textContent = off

@@ -115,8 +115,8 @@ class Choice {
   async read(mine, what, query, more) {
     const url = new URL(form.dataset.suggest, location.href);
     for (const [key, value] of Object.entries({ what, q: query, ...more })) url.searchParams.set(key, value);
-    for (const value of new FormData(form).getAll("collections")) {
-      url.searchParams.append("collections", value);
+    for (const [key, value] of new FormData(form)) { // what is chosen for a new conversation
+      if (key === "collections" || key === "off") url.searchParams.append(key, value);
     }
     let html = "";
     try {
