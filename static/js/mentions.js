@@ -291,8 +291,11 @@ fillDialog.addEventListener("close", () => {
 });
 const used = $("prompt-used");
 if (used) {
-  const { title, text, variables } = used.dataset;
-  usePrompt({ title, text, names: JSON.parse(variables) }, 0, box.value.length);
+  const { title, text, variables } = used.dataset, url = new URL(location.href);
+  url.searchParams.delete("prompt"); // a reload keeps what was made of it
+  history.replaceState(history.state, "", url);
+  if (box.value.trim()) box.value = `${box.value.trimEnd()}\n\n`; // a draft stays
+  usePrompt({ title, text, names: JSON.parse(variables) }, box.value.length, box.value.length);
 }
 
 // --- the menus of scope and tools ----------------------------------------------------------------------------------------
