@@ -179,7 +179,9 @@ document.addEventListener("click", (e) => {
 // --- a question that waits goes back into the composer; the share dialog reads its links when it opens ---
 document.addEventListener("click", (e) => {
   const back = e.target.closest("[data-take-back]");
-  if (back && !box.value) fill(back.dataset.takeBack);
+  if (!back || box.value) return;
+  fill(back.dataset.takeBack);
+  box.dispatchEvent(new CustomEvent("gw:taken", { detail: JSON.parse(back.dataset.named) }));
 }, true);
 const share = $("share");
 if (share) {

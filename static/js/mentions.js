@@ -71,6 +71,10 @@ function narrow(option) {
   narrowed.append(chip(field, { value, title, kind }, { isInForm: true, mark: true }));
   gw.announce(interpolate(gettext("This message is limited to %(name)s"), { name: title }));
 }
+box.addEventListener("gw:taken", (e) => { // a question that waited comes back with what it was limited to
+  narrowed.replaceChildren();
+  for (const dataset of e.detail) narrow({ dataset });
+});
 form.addEventListener("htmx:finally:request", (e) => {
   const status = e.detail.ctx.response?.status ?? 0;
   if (e.target === form && status >= 200 && status < 400) narrowed.replaceChildren();
