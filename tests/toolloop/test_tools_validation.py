@@ -83,6 +83,11 @@ def test_verdict_is_that_of_the_reference_validator(schema, value):
     [
         ({"properties": {"n": {"type": "integer"}}}, {"n": True}, "n: expected integer, got boolean true"),
         (
+            {"properties": {"n": {"type": "string", "writeOnly": True}}},
+            {"n": ["hidden"]},
+            "n: expected string, got array",
+        ),
+        (
             {"properties": {"l": {"items": {"type": "string"}}}},
             {"l": ["a", 1]},
             "l[1]: expected string, got integer 1",
