@@ -83,11 +83,6 @@ def test_verdict_is_that_of_the_reference_validator(schema, value):
     [
         ({"properties": {"n": {"type": "integer"}}}, {"n": True}, "n: expected integer, got boolean true"),
         (
-            {"properties": {"n": {"type": "string", "writeOnly": True}}},
-            {"n": ["hidden"]},
-            "n: expected string, got array",
-        ),
-        (
             {"properties": {"l": {"items": {"type": "string"}}}},
             {"l": ["a", 1]},
             "l[1]: expected string, got integer 1",
@@ -113,6 +108,11 @@ def test_verdict_is_that_of_the_reference_validator(schema, value):
 )
 def test_problem_is_said_in_words_that_name_place_and_remedy(schema, value, words):
     assert words in problems_find(value, schema)[0]
+
+
+def test_value_that_the_schema_hides_is_not_said():
+    schema = {"properties": {"n": {"type": "string", "writeOnly": True}}}
+    assert problems_find({"n": ["hidden"]}, schema) == ["n: expected string, got array"]
 
 
 def test_list_of_problems_stays_short():
