@@ -173,7 +173,7 @@ def _answer_file(actor: Actor, turn: Turn, form: str) -> PaperFile:
 
 
 def _written(paper: Paper, form: str) -> bytes:
-    if form == "pdf" and len(paper.text) > LONGEST_PDF:
+    if form == "pdf" and paper.size > LONGEST_PDF:
         raise Invalid(
             "too_long",
             _(
