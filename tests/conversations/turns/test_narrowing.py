@@ -29,6 +29,7 @@ from runs.models import Run
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
 from tests.collections.conftest import LAMPS, collection, embedder, ingest, storage  # noqa: F401 - fixtures
+from tests.conversations.answering.test_helpers import asked
 from tests.conversations.support import make_library
 from tests.conversations.toolset.test_reading import CODE, finished, here
 from toolloop.tools import ToolContext, ToolError
@@ -105,6 +106,14 @@ def test_collections_and_tools_narrow_what_the_answer_has(cast: Cast) -> None:
     assert (both.collections, both.narrowed.collections) == ([ours.collection.pk], {ours.collection.pk})
     assert set(both.answering.toolset.names()) == {"calculate", *TOOLSET.names()}
     assert "“Beside”" not in both.answering.system
+
+
+def test_named_tools_leave_out_other_assistants(cast: Cast) -> None:
+    turn = asked(cast, {})
+    assert "ask_tariff_expert" in prepared(turn).answering.toolset.names()
+    turn.run.request |= Narrowing(tools=("calculate",)).facts()
+    turn.run.save(update_fields=["request"])
+    assert set(prepared(turn).answering.toolset.names()) == {"calculate", *TOOLSET.names()}
 
 
 def test_documents_narrow_and_are_looked_at_again_when_the_answer_is_written(cast: Cast) -> None:
