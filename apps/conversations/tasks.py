@@ -178,7 +178,7 @@ def _prepare(tenant_id: int, turn_id: int, run_id: int) -> _Prepared | None:
         native=profile is not None and profile.deferred_tools,
         loaded=lambda: selectors.tools_loaded(turn),
         told=told_take(values, is_asker=is_person(run) and is_asker(actor, turn.conversation.user_id)),
-        beside=[] if version is None else helper_tools(version, lambda: answering.toolset),
+        beside=[] if version is None or narrowing.tools else helper_tools(version, lambda: answering.toolset),
         given=given,
         project=instructions,
         is_narrowed=bool(narrowing.documents),

@@ -160,7 +160,7 @@ def _masked_texts(value: Any, shown: Any) -> Iterator[str]:
     waiting = [(value, shown)]
     while waiting:
         inner, seen = waiting.pop()
-        if seen == MASK:
+        if seen == MASK or (isinstance(inner, str) and inner != seen):  # or arguments that are no whole JSON
             found.append(inner if isinstance(inner, str) else json.dumps(inner))
         elif isinstance(inner, dict) and isinstance(seen, dict):
             waiting += [(inner[key], seen.get(key)) for key in inner]

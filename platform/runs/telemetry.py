@@ -10,8 +10,11 @@ from toolloop.telemetry import Telemetry
 
 
 @cache
-def run_telemetry() -> Telemetry | None:
+def run_telemetry(*, is_private: bool = False) -> Telemetry | None:
     """Return where spans of runs go; None while the operator has not asked for them.
+
+    Args:
+        is_private: the model reads what is its person's alone: no span holds what is said, whatever the operator has asked for.
 
     Spans go to the process's global tracer provider, which ``opentelemetry-sdk`` sets up from its own OTEL_ variables
     (``opentelemetry-instrument manage.py worker``).
@@ -21,4 +24,4 @@ def run_telemetry() -> Telemetry | None:
     """
     if settings.TELEMETRY == "off":
         return None
-    return Telemetry(record_content=settings.TELEMETRY == "content")
+    return Telemetry(record_content=settings.TELEMETRY == "content" and not is_private)

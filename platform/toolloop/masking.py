@@ -37,6 +37,7 @@ _PLAIN = frozenset(
 )
 _JSON_PAIR = re.compile(r'("(?P<name>[^"\\]{1,80})"\s*:\s*)(?P<value>"(?:[^"\\]|\\.)*"?|[^",{}\[\]\s]+)')
 _MOST_DEPTH = 60
+_NO_SCHEMA: Mapping[str, Any] = {}
 
 
 def is_secret_name(name: str) -> bool:
@@ -58,7 +59,7 @@ def masked(value: Any, schema: Mapping[str, Any] | None = None) -> Any:
         schema: JSON Schema of the arguments, as far as it is known.
     """
     if isinstance(value, str):
-        return _text_masked(value)
+        return _text_masked(value, schema=schema or {})
     return _masked(value, schema or {}, schema or {}, 0)
 
 
@@ -146,18 +147,20 @@ def _target(reference: str, root: Mapping[str, Any]) -> Any:
     return target
 
 
-def _text_masked(text: str, depth: int = 0) -> str:
+def _text_masked(text: str, depth: int = 0, schema: Mapping[str, Any] = _NO_SCHEMA) -> str:
     """Mask the pairs of a text that is JSON, or was meant to be."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
         value = None
     if isinstance(value, dict | list):
-        clean = _masked(value, {}, {}, depth)
+        clean = _masked(value, schema, schema, depth)
         return text if clean is value else json.dumps(clean, ensure_ascii=False)
+    known = _schemas(schema, schema)
 
     def pair(found: re.Match[str]) -> str:
-        if is_secret_name(found["name"]):
+        inside = [p for s in known if (p := _property(s, found["name"])) is not None]
+        if is_secret_name(found["name"]) or any(_is_secret(s, schema) for s in inside):
             return f'{found[1]}"{MASK}"'
         return found[0]
 

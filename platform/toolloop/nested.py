@@ -96,9 +96,10 @@ class SerialJournal:
 
 def arguments_shown(call: ToolCall, tool: Tool | None) -> str:
     """Return the text of a call's arguments for people and models, its secrets masked."""
+    schema = None if tool is None else tool.parameters
     if call.arguments is None:
-        return str(masked(call.raw))
-    shown = masked(call.arguments, None if tool is None else tool.parameters)
+        return str(masked(call.raw, schema))
+    shown = masked(call.arguments, schema)
     return call.raw if shown is call.arguments and call.raw else json.dumps(shown, ensure_ascii=False)
 
 

@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from basics.markdown import formulas
 from basics.markdown.formulas import LONGEST, MOST, formula_html
 from basics.markdown.render import Renderer, Use
 
@@ -120,6 +121,36 @@ def test_what_cannot_be_converted_is_shown_as_it_was_written(formula: str) -> No
     assert html == f'<code class="tex-source block">$${formula}$$</code>'
 
 
+@pytest.mark.parametrize(
+    "formula", [r"a\hspace{-99em}b", r"a\hspace{-99vw}b", r"\rule{99em}{99em}", r"{a \above 99em b}"]
+)
+def test_length_that_would_leave_the_text_is_left_out(formula: str) -> None:
+    html = formula_html(f"${formula}$").partition("<annotation")[0]
+    assert html.startswith("<math>")
+    assert "99" not in html
+
+
+def test_small_steps_back_do_not_add_up_and_sizes_do_not_multiply() -> None:
+    assert "<math" in formula_html(r"$a\hspace{-1em}b$")
+    assert "<math" not in formula_html("$a" + r"\hspace{-1em}" * 7 + "b$")
+    assert formula_html(r"${\Huge a {\Huge b {\Huge c}}}$").count("mathsize=") == 1
+
+
+def test_work_on_formulas_that_never_end_grows_with_the_text_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks: list[int] = []
+
+    def counted(text: str, start: int, end: int, closes: str) -> int | None:
+        looks.append(end - start)
+        return closing(text, start, end, closes)
+
+    closing = formulas._closing
+    monkeypatch.setattr(formulas, "_closing", counted)
+    lines = 2_000
+    assert "end" in render("\\[\\\\]\n" * lines + "\nend")
+    assert lines < len(looks) < 4 * lines
+    assert max(looks) <= LONGEST
+
+
 def test_matrix_with_an_exponent_is_one_base() -> None:
     html = formula_html(r"$\begin{pmatrix}1\end{pmatrix}^{-1}$")
     assert re.search(
@@ -131,6 +162,15 @@ def test_formulas_of_a_text_have_a_bound() -> None:
     one = "$" + "x+" * 450 + "x$ "
     html = render(one * 40)
     assert html.count("<math") == MOST // (len(one) - 1)
+
+
+@pytest.mark.parametrize("place", [f"%EE%80%{n:X}" for n in range(0x80, 0x90)])
+def test_address_cannot_spell_one_of_our_places(place: str) -> None:
+    html = render(f"$x$ <https://a.example/{place}0%EE%80%8E> b")
+    assert html.count("<math") == 1
+    assert "div" not in html
+    assert not re.search("[\ue000-\uf8ff]", html)
+    assert f"https://a.example/{place}0" in html
 
 
 def test_tasks_are_check_marks_that_cannot_be_changed() -> None:

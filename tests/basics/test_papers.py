@@ -84,6 +84,43 @@ def test_no_word_of_a_table_is_lost_however_wide_or_tall() -> None:
     assert (said.count("wide"), said.count("tall")) == (180, 600)
 
 
+def test_table_that_word_could_not_open_is_lines() -> None:
+    wide = Block("table", rows=[[[Run(f"cell{n}")] for n in range(64)]] * 2)
+    opened = docx.Document(io.BytesIO(docx_write(Paper("T", [wide], []))))
+    assert len(opened.tables) == 0
+    assert [p.text.count("cell") for p in opened.paragraphs] == [0, 64, 64]
+
+
+def test_nothing_is_lost_of_what_is_longer_than_a_page() -> None:
+    blocks = [
+        Block("heading", [Run("head " * 3_000)], 1),
+        Block("item", [Run("word " * 4_000), Run("", note=1), Run("more " * 10)], 1, "bullet"),
+        Block("code", [Run("x" * 20_000)]),
+        Block("paragraph", [Run("ש" * 400)]),
+    ]
+    made = " ".join(pages(pdf_write(Paper("T", blocks, [Note("Source")]))))
+    assert [made.count(each) for each in ("head", "word", "more", "x", "ש", "•", "1 Source")] == [
+        3_000,
+        4_000,
+        10,
+        20_000,
+        400,
+        1,
+        1,
+    ]
+
+
+def test_no_character_of_a_text_is_a_reference() -> None:
+    block = Block("paragraph", [Run("שלום \ue100 עולם"), Run("", note=7)])
+    (made,) = pages(pdf_write(Paper("T", [block], [Note(f"Source {chr(64 + n)}") for n in range(1, 8)])))
+    assert made.count("7") == 2, "the reference and its footnote"
+
+
+def test_lines_and_cells_count_for_the_size_of_a_document() -> None:
+    lines, cells = Block("code", [Run("\n" * 999)]), Block("table", rows=[[[]] * 10] * 100)
+    assert Paper("", [lines, cells]).size > 40 * 2_000
+
+
 def test_what_a_pdf_cannot_show_is_named_and_the_rest_is_there() -> None:
     made = pages(pdf_write(paper("日本語のテキスト Ελληνικά Кириллица हिन्दी")))[0]
     assert "日本語のテキスト Ελληνικά Кириллица […]" in made

@@ -52,7 +52,7 @@ def exporter(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[InMemor
     telemetry.run_telemetry.cache_clear()
 
 
-async def _run(cast: Cast, lane: Executor) -> None:
+async def _run(cast: Cast, lane: Executor, unstored: str = "") -> None:
     run, job = await sync_to_async(make_run)(cast)
     ctx = await sync_to_async(take)(job, "w1", lane)
     with tenant_scope(cast.tenant.pk):
@@ -62,6 +62,7 @@ async def _run(cast: Cast, lane: Executor) -> None:
             toolset=Toolset([look]),
             provider=ScriptedProvider([says("", call("look", word="tin")), says("Found.")]),
             system="",
+            unstored=unstored,
             history=[UserMessage("my secret")],
             cache_key="conversation-7",
         )
@@ -86,3 +87,14 @@ async def test_nothing_is_traced_unless_asked(
     assert settings.TELEMETRY == "off"
     await _run(cast, lane_threads)
     assert exporter.get_finished_spans() == ()
+
+
+@pytest.mark.parametrize("note", ["", "likes tables"])
+async def test_what_is_said_is_traced_only_where_no_note_is_read(
+    cast: Cast, lane_threads: Executor, exporter: InMemorySpanExporter, settings: Any, note: str
+) -> None:
+    settings.TELEMETRY = "content"
+    await _run(cast, lane_threads, note)
+    said = "".join(span.to_json() for span in exporter.get_finished_spans())
+    assert ("my secret" in said, "likes tables" in said) == (not note, False)
+    assert "invoke_agent" in said

@@ -100,6 +100,13 @@ def test_text_that_was_meant_to_be_json(text: str) -> None:
     assert "hunter2" not in masked(text)
 
 
+@pytest.mark.parametrize("text", ['{"note": "Zqelda"}', '{"note": "Zqelda", "said": ', '{"note": "Zqel'])
+def test_schema_counts_for_text_that_was_meant_to_be_json(text: str) -> None:
+    schema = {"type": "object", "properties": {"note": {"type": "string", "writeOnly": True}}}
+    assert "Zq" not in masked(text, schema)
+    assert masked('{"other": "Zqelda"', schema) == '{"other": "Zqelda"'
+
+
 def test_text_without_secrets_stays_as_it_is() -> None:
     assert masked('{"a":   1}') == '{"a":   1}'
     assert masked("no json at all") == "no json at all"

@@ -110,6 +110,11 @@ def test_problem_is_said_in_words_that_name_place_and_remedy(schema, value, word
     assert words in problems_find(value, schema)[0]
 
 
+def test_value_that_the_schema_hides_is_not_said():
+    schema = {"properties": {"n": {"type": "string", "writeOnly": True}}}
+    assert problems_find({"n": ["hidden"]}, schema) == ["n: expected string, got array"]
+
+
 def test_list_of_problems_stays_short():
     schema = {"items": {"type": "string"}}
     assert len(problems_find(list(range(1000)), schema)) == MAX_PROBLEMS

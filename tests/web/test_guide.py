@@ -19,7 +19,7 @@ from tests.permissions.rows import PERSONAL, PORTAL
 from tests.permissions.test_matrix import call, signed_in
 from tests.permissions.urls import all_urls
 from tests.permissions.world import Side
-from web.guide.pages import INDEX, guide_names, guide_page, picture_names
+from web.guide.pages import INDEX, _guide_page, guide_names, guide_page, picture_names
 from web.guide.topics import TOPICS, topic_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -163,10 +163,24 @@ def test_html_of_the_guide_is_clean(monkeypatch: pytest.MonkeyPatch, tmp_path: P
         "# A <b onclick='x()'>title</b>\n\n<script>alert(1)</script>\n\n[a](javascript:x()) [b](../secret.md)"
     )
     monkeypatch.setattr("web.guide.pages.guide_names", lambda: {"hostile": path})
-    html = guide_page.__wrapped__("hostile").html
+    html = _guide_page.__wrapped__("hostile", "en").html
     assert "<script" not in html
     assert "<b" not in html
     assert 'href="javascript' not in html
+
+
+def test_buttons_of_a_page_speak_the_language_of_each_reader(tmp_path: Path) -> None:
+    catalog_write(tmp_path, "de", {"Copy this table": "Tabelle kopieren"})
+    _guide_page.cache_clear()
+    with languages_in(tmp_path):
+        for language, said in (
+            ("de", "Tabelle kopieren"),
+            ("en", "Copy this table"),
+            ("de", "Tabelle kopieren"),
+        ):
+            with override(language):
+                assert f'aria-label="{said}"' in guide_page("tools").html
+    _guide_page.cache_clear()
 
 
 # --- the "?" of pages -----------------------------------------------------------------------------------

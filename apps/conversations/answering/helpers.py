@@ -123,6 +123,7 @@ def _prepare(version: AssistantVersion, scope: Scope, question: str) -> _Ready:
             actor=actor,
             scope=collections,
             tools=version_tools(version, collections),
+            off=scope.guard.off,  # its programs reach tools that aren't in its toolset
             change=scope.guard.change,
         )
         model = version.model or selectors.model_default(selectors.model_list(scope.tenant))

@@ -42,7 +42,7 @@ _QUICK = (
 # Names no document: their names are theirs, and instructions are ours.
 _NARROWED = "The user has limited this question to certain documents. Your tools see these alone; list_documents names them."
 _CODE = "You reach your tools through programs: write one that calls them."
-_PROJECT = "Instructions of the project that this conversation is in. Where they contradict what is said above, that holds:"
+_PROJECT = "Instructions of the project that this conversation is in. Where they contradict anything above, what is above holds:"
 _REPAIRS = 1
 _FREE = Options()
 
@@ -209,21 +209,21 @@ def _system(
 ) -> str:
     """Return the workspace's instructions, our rules, those of the mode and the form, the assistant's own prompt, the project's.
 
-    What changes least comes first, so that providers find the beginning in their caches.
+    What changes with each question comes last, so that providers find all before it in their caches.
     """
     parts = []
     if mode == Mode.QUICK:
         parts.append(_QUICK)
     elif mode == Mode.CODE:
         parts.append(_CODE)
-    if is_narrowed:
-        parts.append(_NARROWED)
     if is_formed:
         parts.append(CITING)
     if version is not None and version.prompt.strip():
         parts.append(version.prompt.strip())
     if project.strip():
         parts.append(f"{_PROJECT}\n{project.strip()}")
+    if is_narrowed:
+        parts.append(_NARROWED)
     return tools.system_prompt(names, "\n\n".join(parts), has_files=has_files, instructions=instructions)
 
 

@@ -36,6 +36,8 @@ _ENDS = "9"
 _REASONS = tuple(LABELS)
 # A marked sentence may begin in one element and end in another, so each stretch of its text is marked by itself.
 _PIECE = re.compile(f'{_SEEN_FLAG}(\\d)|<(?:[^<>"]|"[^"]*")*>|{BOX_OPENS}|[^<{_SEEN_FLAG}\ue008\ue009]+|.')
+# Tags, and where a box with code or a table begins: no text to underline.
+_UNMARKED = "<\ue008\ue009"
 _SENTENCE_OVER = re.compile("</(?:p|li|tr|pre|blockquote|h[1-6])>")
 # A marker, and the full stop behind it, stay on the line of the word before them.
 _LAST_WORD = re.compile(
@@ -144,7 +146,7 @@ def _underlined(html: str, run_id: int, sentences: Iterator[int]) -> str:
                 reason = ""
             if flag is not None and flag != _ENDS:
                 reason, name = _REASONS[int(flag)], f' id="r{run_id}-m{next(sentences)}"'
-        if flag is None and reason and piece.strip() and not piece.startswith("<"):
+        if flag is None and reason and piece.strip() and piece[0] not in _UNMARKED:
             kind = "nosrc quiet" if reason == LANGUAGE else "nosrc"
             parts.append(f'<span class="{kind}"{name} title="{attribute(NOTES[reason])}">{piece}</span>')
             name = ""

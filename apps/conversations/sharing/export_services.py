@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.db import transaction
 from django.utils.translation import gettext as _
 
@@ -51,7 +52,7 @@ class PaperFile:
 
 
 LONGEST_PDF = 400_000
-"""Characters that a PDF is made of: its pages are filled while the reader waits, 100,000 of them in about a second."""
+"""Size of what a PDF is made of, see ``Paper.size``: its pages are filled while the reader waits, 100,000 in about a second."""
 
 
 def conversation_export(*, tenant: Tenant, actor: Actor, conversation: Conversation, form: str) -> Export:
@@ -134,8 +135,8 @@ def answer_save(
 ) -> Uploaded:
     """Add an answer to a collection as a document of its own, with its sources; who may read the collection may read it.
 
-    The same answer in the same form again is the document that is there. It is a copy: what is later erased from the
-    conversation stays in it.
+    The same answer in the same form again is the document that is there; another one of that name becomes its newest version.
+    It is a copy: what is later erased from the conversation stays in it.
 
     Args:
         conversation, turn: read for the actor.
@@ -173,13 +174,13 @@ def _answer_file(actor: Actor, turn: Turn, form: str) -> PaperFile:
 
 
 def _written(paper: Paper, form: str) -> bytes:
-    if form == "pdf" and len(paper.text) > LONGEST_PDF:
+    if form == "pdf" and paper.size > LONGEST_PDF:
         raise Invalid(
             "too_long",
             _(
                 "This is too long for a PDF: it has more than %(most)s characters. Export it as Word or Markdown."
             )
-            % {"most": f"{LONGEST_PDF:,}"},
+            % {"most": intcomma(LONGEST_PDF)},
         )
     return WRITERS[form](paper)
 

@@ -16,6 +16,7 @@ from apps.conversations.display.cards import CitationCard
 from apps.conversations.display.marks import Mark, marks_read, statements_count
 from apps.conversations.display.rendering import Block, blocks_render
 from apps.conversations.models import Conversation, ConversationShare, ShareReader, Turn
+from apps.conversations.transcript.branch_tree import tree_read
 from apps.conversations.transcript.shown import ShownShares, conversation_withheld
 from basics.errors import Missing
 from runs.models import ChunkRead
@@ -91,13 +92,17 @@ def share_list(*, actor: Actor, conversation: Conversation) -> QuerySet[Conversa
 
 
 def limited_sources(*, actor: Actor, conversation: Conversation, turn: Turn | None = None) -> list[str]:
-    """Return the names of documents that a conversation of the actor's rests on, or one answer of it, and that not everybody here
-    may read.
+    """Return the names of documents that a conversation of the actor's rests on, and that not everybody here may read.
 
     Of what rests on these, a reader of a link who may not read them sees that there is something, and no more.
+
+    Args:
+        turn: whose answer alone is asked about; what was read for earlier ones of its branch may be said again in it.
     """
-    runs: Any = [turn.run_id] if turn is not None else conversation.turns.values("run_id")
-    read = ChunkRead.objects.visible_to(actor).filter(run_id__in=runs).values("document_id")
+    turns = conversation.turns.all()
+    if turn is not None:
+        turns = turns.filter(pk__in=tree_read(conversation).path(turn.pk))
+    read = ChunkRead.objects.visible_to(actor).filter(run_id__in=turns.values("run_id")).values("document_id")
     rows = Document.objects.visible_to(actor).filter(pk__in=read, is_restricted=True)
     return list(rows.order_by("name").values_list("name", flat=True).distinct())
 

@@ -144,9 +144,10 @@ def _kept_to(documents: frozenset[int] | None, conditions: Mapping[str, Any]) ->
         return dict(conditions)
     asked = conditions.get(_DOCUMENT, {})
     operations = dict(asked) if isinstance(asked, Mapping) else {"eq": asked}
-    within = documents.intersection(operations["in"]) if "in" in operations else documents
+    named = operations.get("in")
+    within = sorted(pk for pk in documents if not isinstance(named, list) or pk in named)
     # No document has the number 0, and a list must name something.
-    return {**conditions, _DOCUMENT: {**operations, "in": sorted(within) or [0]}}
+    return {**conditions, _DOCUMENT: {**operations, "in": within or [0]}}
 
 
 def _similarity(chosen: Sequence[Collection], query: str, hits: Sequence[SearchHit]) -> float | None:

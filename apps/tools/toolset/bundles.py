@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
@@ -26,6 +26,8 @@ class CallGuard(Protocol):
     def bundles(self) -> tuple[Bundle, ...]: ...
     @property
     def change(self) -> ToolChange | None: ...
+    @property
+    def off(self) -> Collection[str]: ...
     def collections(self, rows: Iterable[T], pk: Callable[[T], int]) -> list[T]: ...
 
 

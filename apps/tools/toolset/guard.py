@@ -70,9 +70,9 @@ class Guard:
         off: Collection[str] = (),
         change: ToolChange | None = None,
     ) -> None:
-        self.bundles, self.change = tuple(bundles), change
+        self.bundles, self.change, self.off = tuple(bundles), change, off
         self._rights, self._again, self._clock = rights, again, clock
-        self._scope, self._only, self._off = dict(scope), tools, off
+        self._scope, self._only = dict(scope), tools
         self._facts: dict[str, ToolFacts] = {}
         self._withheld: dict[str, str] = {}
 
@@ -117,7 +117,7 @@ class Guard:
             clock=self._clock,
             bundles=self.bundles,
             tools=self._only,
-            off=self._off,
+            off=self.off,
             change=self.change,
         )
 
@@ -137,7 +137,7 @@ class Guard:
             return Decision("deny", None, "the tool is switched off in this workspace")
         if self._only is not None and facts.name not in self._only:
             return Decision("deny", None, "it is not in the toolkit of this assistant")
-        if facts.name in self._off:
+        if facts.name in self.off:
             return Decision("deny", None, "it is switched off in this conversation")
         now = self._clock()
         if facts.name not in bundle.filtering or not self._scope:

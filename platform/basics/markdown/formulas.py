@@ -39,9 +39,15 @@ _CHILDREN = {
     **dict.fromkeys(("msubsup", "munderover"), 3),
 }
 _VALUE = re.compile(r"[\w#.%+ -]{1,60}")
+_LENGTHS = frozenset({"depth", "height", "linethickness", "lspace", "rspace", "width"})
+_LENGTH = re.compile(r"([+-]?(?:\d{1,6}(?:\.\d{0,6})?|\.\d{1,6}))(em|ex|mu|px|pt|mm|cm|in)?")
+_EMS = {"em": 1, "ex": 0.5, "mu": 1 / 18, "px": 1 / 16, "pt": 1 / 12, "mm": 0.25, "cm": 2.5, "in": 6}
+_WIDEST, _FURTHEST_BACK = 12, 6
+"""Ems of one length, and of all that lead back: with more, a formula could be drawn over what isn't part of the text."""
 _ENDS = {"$": "$", "$$": "$$", r"\(": r"\)", r"\[": r"\]"}
+# Not possessive (*+): before 3.11.5, Python is wrong about that with alternatives in it.
 _CLOSING = {
-    closes: re.compile(rf"(?:(?!{re.escape(closes)})(?:\\.|[^\\]))*+{re.escape(closes)}", re.DOTALL)
+    closes: re.compile(rf"(?:(?!{re.escape(closes)})(?:\\.|[^\\]))*{re.escape(closes)}", re.DOTALL)
     for closes in _ENDS.values()
 }
 _SIGNS = re.compile(r"[\\^_{}=<>+*|]")
@@ -73,7 +79,7 @@ def formulas_enable(markdown: MarkdownIt, moved: Moved) -> None:
     markdown.block.ruler.before("fence", "formula", block, alternatives)
 
 
-@lru_cache(maxsize=2_000)
+@lru_cache(maxsize=500)
 def formula_html(written: str) -> str:
     """Return a formula as MathML with its source as annotation; as code, as it was written, if it can't be converted.
 
@@ -110,22 +116,38 @@ def _converted(formula: str) -> str | None:
         root = convert_to_element(formula)
     except fails:
         return None
-    return _rebuilt(root, 0)
+    steps = (_ems(each.get(name, "")) or 0 for each in root.iter() for name in ("width", "lspace"))
+    return None if sum(min(step, 0) for step in steps) < -_FURTHEST_BACK else _rebuilt(root, 0)
 
 
-def _rebuilt(element: Element, depth: int) -> str | None:
-    """Return an element as HTML, with the allowed elements and attributes alone; None if it is nested too deeply or lacks a part."""
+def _ems(length: str) -> float | None:
+    """Return about how many ems a length has; None where it is none that we know, or too long."""
+    match = _LENGTH.fullmatch(length)
+    found = None if match is None else float(match[1]) * _EMS[match[2] or "em"]
+    return None if found is None or abs(found) > _WIDEST else found
+
+
+def _rebuilt(element: Element, depth: int, is_sized: bool = False) -> str | None:
+    """Return an element as HTML, with the allowed elements and attributes alone; None if it is nested too deeply or lacks a part.
+
+    Args:
+        is_sized: it stands in one with a size of its own, and has none: sizes in sizes would soon fill the page.
+    """
     if depth > _DEEPEST:
         return None
     tag = element.tag if element.tag in _TAGS else "mrow"
     kept = "".join(
         f' {name}="{value}"'
         for name, value in element.attrib.items()
-        if name in _ATTRIBUTES and _VALUE.fullmatch(value)
+        if name in _ATTRIBUTES
+        and _VALUE.fullmatch(value)
+        and not (name in _LENGTHS and _ems(value) is None)
+        and not (name == "mathsize" and is_sized)
     )
+    is_sized = is_sized or "mathsize" in element.attrib
     parts = [_text(element.text or "")] if len(element) == 0 else []
     for child in element:
-        part = _rebuilt(child, depth + 1)
+        part = _rebuilt(child, depth + 1, is_sized)
         if part is None:
             return None
         parts.append(part)
@@ -176,6 +198,8 @@ def _inline(state: StateInline, silent: bool, moved: Moved) -> bool:
 
 def _closing(text: str, start: int, end: int, closes: str) -> int | None:
     """Return where a formula's closing delimiter begins: the first one that ends before ``end`` and isn't escaped."""
+    if text.find(closes, start, end) < 0:  # faster by far, and most brackets that open no formula end here
+        return None
     found = _CLOSING[closes].match(text, start, end)
     return None if found is None else found.end() - len(closes)
 
@@ -215,12 +239,14 @@ def _block(state: StateBlock, start: int, end: int, silent: bool, moved: Moved) 
         return False
     closes, last = _ENDS[opens], None
     limit = at + LONGEST
-    if state.eMarks[end - 1] > limit and state.src.find(closes, at + 2, limit) < 0:
+    if state.eMarks[end - 1] > limit and _closing(state.src, at + 2, limit, closes) is None:
         return False  # too long, and no line of it has to be looked at
     for line in range(start, end):
         if line > start and (state.isEmpty(line) or state.sCount[line] < state.blkIndent):
             return False
         begins = at + 2 if line == start else state.bMarks[line] + state.tShift[line]
+        if begins > limit:
+            return False
         found = _closing(state.src, begins, state.eMarks[line], closes)
         if found is not None:
             if state.src[found + 2 : state.eMarks[line]].strip(" .,;:" + _MARKS):

@@ -72,12 +72,20 @@ class Use:
     moved: Moved = field(default=lambda formula: (formula, []))
 
 
+class _Markdown(MarkdownIt):
+    """A parser whose words for an address hold none of our places, though the address spells one (``%EE%80%8B``, ``xn--``)."""
+
+    def normalizeLinkText(self, link: str) -> str:
+        said = super().normalizeLinkText(link)
+        return "".join(each for each in said if each in link or not _OURS.match(each))
+
+
 class Renderer:
     """Renders Markdown for one use; made once a process."""
 
     def __init__(self, use: Use) -> None:
         self._cleaner = _cleaner(use)
-        self._markdown = markdown = MarkdownIt("commonmark", {"html": False, "linkify": False})
+        self._markdown = markdown = _Markdown("commonmark", {"html": False, "linkify": False})
         markdown.enable(["table", "strikethrough"])
         markdown.core.ruler.push("tasks", _tasks_rule)
         rules = {

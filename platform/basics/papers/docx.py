@@ -23,6 +23,8 @@ _PARTS = {"document": "document.main", "styles": "styles", "footnotes": "footnot
 _MOMENT = (1980, 1, 1, 0, 0, 0)
 """Of each file in the archive: the same text is the same bytes."""
 _LEVELS = 9
+_COLUMNS_MOST = 63
+"""Of a table: Word opens no file with more."""
 
 
 def docx_write(paper: Paper) -> bytes:
@@ -102,6 +104,9 @@ class _Writer:
         columns = max((len(row) for row in rows), default=0)
         if not columns:
             return ""
+        if columns > _COLUMNS_MOST:  # a row is a line
+            lines = [[run for cell in row for run in (*cell, Run(" | "))][:-1] for row in rows]
+            return "".join(_paragraph("TableText", self._runs(line), runs_text(line)) for line in lines)
         written = []
         for place, row in enumerate(rows):
             head = "<w:trPr><w:cantSplit/><w:tblHeader/></w:trPr>" if place == 0 else ""

@@ -12,6 +12,7 @@ from markdown_it.token import Token
 
 _UNWRITABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ue000-\ue00f\ufffe\uffff]")
 _DEEPEST = 8
+_LINE = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +81,12 @@ class Paper:
             for b in self.blocks
         )
         return "".join(said)
+
+    @property
+    def size(self) -> int:
+        """How many characters it has; each block, cell and line of code counts as a line of its own, however short it is."""
+        lines = sum(1 + runs_text(b.runs).count("\n") + sum(map(len, b.rows)) for b in self.blocks)
+        return len(self.text) + _LINE * lines
 
 
 def writable(text: str) -> str:

@@ -7,8 +7,9 @@ fonts can't show is named at the beginning, instead of boxes.
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from typing import Any
 
@@ -33,6 +34,10 @@ _COLUMNS_MOST = 12
 _ROW_MOST = A4[1] - _MARGIN - _FOOT - 120
 _QUOTE_MOST = 700
 """Characters of a footnote's quote: more would leave no room for the text. The other forms have all of it."""
+_PORTION = 6_000
+"""Characters of a paragraph that are set at once: what goes on over many pages is broken into lines again on each."""
+_MARKS = re.compile(f"[{chr(MARKS[0])}-{chr(MARKS[1])}]")
+_CJK = re.compile("[\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef]")
 _SIZES = {"heading": (17, 14, 12.5, 11.5, 11, 11), "small": 8.5, "code": 8.5, "note": 8}
 
 
@@ -105,7 +110,7 @@ class _Setter:
             case "code":
                 for line in runs_text(block.runs).split("\n"):
                     fixed = line.expandtabs(4).replace(" ", "\u00a0") or "\u00a0"
-                    yield _Flow(self.paragraph([Run(fixed, code=True)], 8.5, left + 6), left=left + 6)
+                    yield from self._flows([Run(fixed, code=True)], 8.5, left + 6)
             case "table":
                 yield from self._table(block.rows)
             case "rule":
@@ -114,14 +119,23 @@ class _Setter:
                 sign = {"bullet": "•", "number": f"{block.number}.", "todo": "☐", "done": "☑"}.get(
                     block.mark, ""
                 )
-                yield _Flow(self.paragraph(block.runs, 10, left, sign), left=left, below=3)
+                yield from self._flows(block.runs, 10, left, below=3, sign=sign)
             case "quote":
                 runs = [r if r.note else Run(r.text, italic=True, link=r.link) for r in block.runs]
-                yield _Flow(self.paragraph(runs, 10, left), left=left, below=5)
+                yield from self._flows(runs, 10, left, below=5)
             case "small":
-                yield _Flow(self.paragraph(block.runs, 8.5), below=5)
+                yield from self._flows(block.runs, 8.5, below=5)
             case _:
-                yield _Flow(self.paragraph(block.runs, 10, left), left=left, below=6)
+                yield from self._flows(block.runs, 10, left, below=6)
+
+    def _flows(
+        self, runs: Sequence[Run], size: float, left: float = 0, below: float = 0, sign: str = ""
+    ) -> Iterator[_Flow]:
+        """Yield a paragraph, in portions where it is very long."""
+        portions = _portions(runs)
+        for place, portion in enumerate(portions):
+            drawn = self.paragraph(portion, size, left, "" if place else sign)
+            yield _Flow(drawn, left=left, below=below if place == len(portions) - 1 else 0)
 
     def note(self, number: int, note: Note) -> Paragraph:
         """Return a footnote."""
@@ -140,7 +154,7 @@ class _Setter:
         if is_right_to_left(said):
             style.alignment = TA_RIGHT
             return Paragraph(self._turned(runs, size, _WIDTH - left, sign), style)
-        if any("\u2e80" <= character <= "\uffef" for character in said):
+        if _CJK.search(said):
             style.wordWrap = "CJK"  # lines may break between any two of its characters
         if sign:
             style.bulletFontName, style.bulletFontSize, style.bulletIndent = (
@@ -169,9 +183,10 @@ class _Setter:
             if run.note and len(notes) <= MARKS[1] - MARKS[0]:
                 notes.append(run.note)
                 text += chr(MARKS[0] + len(notes) - 1)
-            text += run.text
+            text += _MARKS.sub("", run.text)
         lines, line = list[str](), ""
-        for word in joined(text).split():
+        words = (part for word in joined(text).split() for part in _fitting(word, size, width - 4))
+        for word in words:
             longer = f"{line} {word}".strip()
             if line and stringWidth(longer, TEXT, size) > width - 4:
                 lines.append(line)
@@ -231,6 +246,31 @@ class _Setter:
                 below=8 * (place == len(rows) - 1),
                 stays=20 * (place == 0),
             )
+
+
+def _portions(runs: Sequence[Run]) -> list[list[Run]]:
+    """Cut runs into portions of at most ``_PORTION`` characters, between words if there are any."""
+    portions: list[list[Run]] = [[]]
+    room = _PORTION
+    for run in runs:
+        text = run.text
+        while len(text) > room:
+            cut = text.rfind(" ", 0, room) + 1 or (room if room == _PORTION else 0)
+            if cut:
+                portions[-1].append(replace(run, text=text[:cut]))
+            portions.append([])
+            text, room = text[cut:], _PORTION
+        portions[-1].append(replace(run, text=text))
+        room -= len(text)
+    return portions
+
+
+def _fitting(word: str, size: float, width: float) -> Iterator[str]:
+    """Yield a word, in parts where no line has room for it."""
+    wide = stringWidth(word, TEXT, size)
+    step = len(word) if wide <= width else max(1, int(len(word) * width / wide * 0.8))
+    for start in range(0, len(word), step):
+        yield word[start : start + step]
 
 
 def _parted(line: str) -> list[str]:
@@ -305,7 +345,8 @@ class _Pages:
 
     def _split(self, drawn: Any, width: float, room: float, flow: _Flow) -> tuple[Any, Any]:
         """Return as many lines of a paragraph as there is room for with their footnotes, and the others; None where none fits."""
-        if flow.stays or not isinstance(drawn, Paragraph):
+        # A heading stays whole, but for one that no page has room for.
+        if not isinstance(drawn, Paragraph) or (flow.stays and not self._is_empty):
             return None, None
         lines = int(room // drawn.style.leading)
         while lines > 0:

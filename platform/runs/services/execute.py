@@ -106,8 +106,8 @@ async def run_execute(
         ctx: the job; its lease fences every write.
         run: the run, whose ``model`` is asked.
         provider: adapter for that model; closed at the end.
-        unstored: what the model reads below ``system`` and no row keeps, as it is its person's alone: each attempt takes what
-            it is given.
+        unstored: what the model reads below ``system`` and neither row nor span keeps, as it is its person's alone: each
+            attempt takes what it is given.
         context: given to tools as ``ToolContext.data``.
         output, tool_choice: see ``LoopInput``.
         before_finish: writes the caller's own rows inside the transaction that ends run and job; not called when the
@@ -156,7 +156,7 @@ async def run_execute(
                 leave=lambda: _leave(ctx, recorder),
             )
             events = run_traced(
-                run_telemetry(),
+                run_telemetry(is_private=bool(unstored)),
                 LoopInput(
                     model=model,
                     system="\n\n".join(filter(None, [start.system, unstored])),

@@ -132,7 +132,10 @@ class _Check:
         if types is not None:
             names = [types] if isinstance(types, str) else list(types)
             if not any(_TYPES[n](value) for n in names if n in _TYPES):
-                self.say(at, f"expected {' or '.join(names)}, got {_kind(value)} {_shown(value)}")
+                # What the schema hides isn't said here either: the log of calls keeps these words.
+                is_hidden = schema.get("writeOnly") is True or schema.get("format") == "password"
+                said = _kind(value) if is_hidden else f"{_kind(value)} {_shown(value)}"
+                self.say(at, f"expected {' or '.join(names)}, got {said}")
                 return
         if "enum" in schema and not any(json_equal(value, item) for item in schema["enum"]):
             allowed = ", ".join(_shown(item) for item in schema["enum"])

@@ -16,6 +16,7 @@ from pathlib import Path
 from django.conf import settings
 from django.urls import reverse
 from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import get_language
 from markdown_it.token import Token
 
 from basics.markdown.render import Renderer, Use
@@ -61,13 +62,18 @@ def picture_names() -> Mapping[str, Path]:
     return {path.name: path for path in sorted(_PICTURES.glob("*.png"))}
 
 
-@cache
 def guide_page(name: str) -> GuidePage:
-    """Return a page of the guide, rendered once a process; KeyError for a name that isn't in ``guide_names``.
+    """Return a page of the guide, rendered once a process and language; KeyError for a name that isn't in ``guide_names``.
 
     Args:
         name: the stem of its file; ``INDEX`` is the list of pages.
     """
+    return _guide_page(name, get_language())
+
+
+@cache
+def _guide_page(name: str, language: str | None) -> GuidePage:
+    """Render a page; its buttons speak the language that is active."""
     tokens = _RENDERER.parse(guide_names()[name].read_text(encoding="utf-8"))
     for token in tokens:
         for child in token.children or []:

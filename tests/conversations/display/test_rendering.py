@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apps.conversations.citations.markers import CitablePassage, answer_cite
+from apps.conversations.citations.markers import CitablePassage, Piece, answer_cite
+from apps.conversations.display.marks import UNSUPPORTED
 from apps.conversations.display.rendering import blocks_render
 from tests.conversations.dom import parse
 
@@ -48,6 +49,7 @@ HOSTILE = [
     "$$\n\\text{</math><img src=x onerror=alert(1)>}[c1]\n$$",
     "$$\n\\class{a}{b} &#xe00d;0&#xe00e; \ue00d0\ue00e",
     "\ue00c1 &#xe00c;1 - [x] a \ue008\ue00ax\ue00b",
+    "<https://a.example/%EE%80%8B%EE%80%88%EE%80%8A%EE%80%858%EE%80%829%EE%80%83> <http://xn--cz0c.example/>",
     "- [x] [c1] a\n- [ ] <input onclick=alert(1)>",
     "[c1]: http://evil.example\n\n[c1]",
     "<!-- --><form action=/x><input name=csrfmiddlewaretoken></form>",
@@ -117,14 +119,18 @@ def test_only_cited_markers_are_buttons() -> None:
 
 def test_markers_in_a_formula_stand_behind_it() -> None:
     html = render("So $a [c1] = b$.\n\n$$\na = b [c1]\n$$\n")
-    assert (
-        re.findall(r"<annotation[^>]*>(.*?)</annotation>", html) == ["$a  = b$", "$$\na = b \n$$".strip()]
-        or True
-    )
+    sources = re.findall(r"<annotation[^>]*>([^<]*)</annotation>", html)
+    assert [source.split() for source in sources] == [["$a", "=", "b$"], ["$$", "a", "=", "b", "$$"]]
     assert re.findall(r"</math>(?:</span>)?(<button)", html.replace('<span class="nb">', "")) == [
         "<button",
         "<button",
     ]
+
+
+def test_box_in_a_marked_sentence_stays_whole() -> None:
+    pieces = [Piece("- ", mark=UNSUPPORTED), Piece("Said\n  ```\n  code\n  ```\n  there", ends=True)]
+    html = "".join(block.html for block in blocks_render(pieces, run_id=7, labels={}))
+    assert re.search(r'<span class="nosrc"[^>]*>Said\s*</span><div class="copyable code">', html)
 
 
 def test_blocks_are_the_top_level_ones() -> None:

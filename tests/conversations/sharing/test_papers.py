@@ -18,6 +18,7 @@ from apps.collections.ingestion.types import ReaderLimits
 from apps.collections.models import Document
 from apps.conversations.models import Conversation, Message, Turn
 from apps.conversations.sharing import export_services
+from apps.conversations.sharing.selectors import limited_sources
 from apps.conversations.transcript.selectors import conversation_get, turn_get
 from basics.errors import Conflict, Denied, Invalid, Missing
 from runs.withheld import HIDDEN
@@ -96,6 +97,23 @@ def test_source_that_may_not_be_read_any_more_has_no_words_in_a_footnote(cast: C
     assert [note.strip() for note in footnotes(file(cast, told, "docx").body)] == [HIDDEN]
     assert QUOTE not in pdf_text(file(cast, told, "pdf").body)
     assert QUOTE not in file(cast, told, "md").body.decode()
+
+
+async def test_what_was_read_for_an_earlier_answer_is_named_before_a_later_one_is_saved(
+    cast: Cast, told: Turn, lane_threads: Executor, monkeypatch: Any
+) -> None:
+    later: Turn = await sync_to_async(ask)(cast, "Say that again.", conversation=told.conversation)
+    await answer(later, lane_threads, monkeypatch, [says(QUOTE)])
+
+    def named() -> None:
+        with tenant_scope(cast.tenant.pk):
+            Document.objects.update(is_restricted=True)
+            actor = cast.actor("owner")
+            conversation = Conversation.objects.get(pk=told.conversation_id)
+            names = limited_sources(actor=actor, conversation=conversation, turn=later)
+            assert names == [told.citations.values_list("document_name", flat=True)[0]]
+
+    await sync_to_async(named)()
 
 
 def test_whole_conversation_counts_its_footnotes_through(cast: Cast, told: Turn) -> None:

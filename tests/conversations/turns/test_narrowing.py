@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections.abc import Iterator
 from typing import Any
@@ -12,7 +13,9 @@ from apps.collections.documents import access
 from apps.collections.file_tools.toolset import FILE_TOOLS
 from apps.collections.models import Collection, Document
 from apps.conversations import tasks
+from apps.conversations.chat.queued_lines import queued_lines
 from apps.conversations.models import Turn
+from apps.conversations.projects.services import project_create
 from apps.conversations.toolset.bundle import BUNDLE, SCOPE, TOOLSET, Scope
 from apps.conversations.toolset.results import Searching
 from apps.conversations.turns.conversations import conversation_create
@@ -26,6 +29,7 @@ from runs.models import Run
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
 from tests.collections.conftest import LAMPS, collection, embedder, ingest, storage  # noqa: F401 - fixtures
+from tests.conversations.answering.test_helpers import asked
 from tests.conversations.support import make_library
 from tests.conversations.toolset.test_reading import CODE, finished, here
 from toolloop.tools import ToolContext, ToolError
@@ -68,14 +72,19 @@ def test_only_what_the_conversation_searches_and_the_person_may_use_can_be_named
             tenant=cast.other_tenant, name="Theirs", space_id=ours.collection.space_id
         )
     one = {"collections": [ours.collection.pk]}
+    project = project_create(
+        tenant=cast.tenant, actor=cast.actor("member"), name="P", collections=one["collections"]
+    )
     for code, narrowing, scope in (
         ("unknown_collection", Narrowing(collections=(theirs.pk,)), {}),
         ("unknown_collection", Narrowing(collections=(beside.collection.pk,)), one),
+        ("unknown_collection", Narrowing(collections=(beside.collection.pk,)), {"project": project.pk}),
         ("unknown_document", Narrowing(documents=(beside.document.pk,)), one),
         ("unknown_document", Narrowing(documents=(kept.document.pk,)), {}),
         ("unknown_document", Narrowing(documents=(2**40,)), {}),
         ("unknown_tool", Narrowing(tools=("no_such",)), {}),
         ("unknown_tool", Narrowing(tools=("lookup_hts_code",)), {}),  # nobody has granted it
+        ("unknown_tool", Narrowing(tools=("calculate",)), {"tools_off": ["calculate"]}),
         ("narrowing_mixed", Narrowing((ours.collection.pk,), (ours.document.pk,)), {}),
         ("narrowing_too_long", Narrowing(tuple(range(1, 22))), {}),
     ):
@@ -83,9 +92,9 @@ def test_only_what_the_conversation_searches_and_the_person_may_use_can_be_named
             submit(cast, narrowing, scope=scope)
         assert refused.value.code == code, narrowing
     named = Narrowing(documents=(ours.document.pk, ours.document.pk), tools=("calculate",))
-    assert narrowing_of(submit(cast, named, scope=one).run) == Narrowing(
-        (), (ours.document.pk,), ("calculate",)
-    )
+    for place in (one, {"project": project.pk}):
+        found = narrowing_of(submit(cast, named, scope=place).run)
+        assert found == Narrowing((), (ours.document.pk,), ("calculate",))
 
 
 def test_collections_and_tools_narrow_what_the_answer_has(cast: Cast) -> None:
@@ -97,6 +106,14 @@ def test_collections_and_tools_narrow_what_the_answer_has(cast: Cast) -> None:
     assert (both.collections, both.narrowed.collections) == ([ours.collection.pk], {ours.collection.pk})
     assert set(both.answering.toolset.names()) == {"calculate", *TOOLSET.names()}
     assert "“Beside”" not in both.answering.system
+
+
+def test_named_tools_leave_out_other_assistants(cast: Cast) -> None:
+    turn = asked(cast, {})
+    assert "ask_tariff_expert" in prepared(turn).answering.toolset.names()
+    turn.run.request |= Narrowing(tools=("calculate",)).facts()
+    turn.run.save(update_fields=["request"])
+    assert set(prepared(turn).answering.toolset.names()) == {"calculate", *TOOLSET.names()}
 
 
 def test_documents_narrow_and_are_looked_at_again_when_the_answer_is_written(cast: Cast) -> None:
@@ -136,6 +153,9 @@ def test_it_stays_with_the_question_and_with_no_other(cast: Cast) -> None:
         narrowing=named,
     )
     assert waiting.request["narrowed"]["tools"] == ["calculate"]  # type: ignore[union-attr]
+    (line,) = queued_lines(actor=cast.actor("member"), conversation=first.conversation)
+    assert line.limits == ["1 tool only"]
+    assert [(chip["kind"], chip["title"]) for chip in json.loads(line.named)] == [("tool", "Calculator")]
     ended(first)
     who: dict[str, Any] = {"tenant": cast.tenant, "actor": cast.actor("member")}
     again = turn_retry(**who, turn=Turn.objects.get(pk=first.pk))
