@@ -78,13 +78,21 @@ def test_question_waits_and_is_asked_after_the_answer(portal: Portal) -> None:
     page = portal.page
     portal.ask("Tell me everything", LONG)
     portal.wait_words(3)
-    for text in ("Then what?", "And after that?"):
+    for text, tool in (("Then what?", ""), ("And after that?", "#calc")):
         portal.box.fill(text)
+        if tool:
+            portal.box.press_sequentially(f" {tool}")
+            expect(page.get_by_role("option").first).to_contain_text("Calculator")
+            portal.box.press("Enter")
         portal.box.press("Enter")
         expect(page.locator("#queue")).to_contain_text(text)
+    expect(page.locator(".qitem").last).to_contain_text("1 tool only")
+    only = page.get_by_role("list", name="Only for this question").get_by_role("listitem")
+    expect(only).to_have_count(0)
     shot(page, "queue")
     page.get_by_role("button", name="Edit queued question").last.click()
     expect(portal.box).to_have_value("And after that?")
+    expect(only).to_have_text(["Calculator"])
     expect(page.locator(".qitem")).to_have_count(1)
     portal.box.press("Escape")
     expect(portal.turns).to_have_count(2)
