@@ -2,7 +2,7 @@
 
 Run: python -m benchmarks.creep BEFORE AFTER. Prints every figure that got worse by more than its tolerance, and ends with
 exit code 1 when there is one. Numbers whose names match no rule (counts, seeds, sizes of the input) are not compared;
-results that were not measured anew are named.
+results that were not measured anew, or on a machine that others kept busy, are named.
 """
 
 from __future__ import annotations
@@ -62,6 +62,8 @@ RULES = (
     _rule(r"ratio_p(50|95)$", is_cost=True, relative=0.1, absolute=0.05),
     _rule(r"_mb$", is_cost=True, relative=0.15, absolute=5),
 )
+BUSY = 3
+"""Load of a core, over the last minute, from which on the machine did something else besides."""
 # One slow moment of the machine decides them, or they say what was asked for.
 NOT_COMPARED = re.compile(r"max|slowest|worst|p99|\.n$|load|^at$|model_call_s|ideal_s|kill_every_s|bar")
 
@@ -83,6 +85,14 @@ def rule_of(path: str) -> Rule | None:
     if NOT_COMPARED.search(path):
         return None
     return next((rule for rule in RULES if rule.name.search(path)), None)
+
+
+def is_busy(result: Any) -> bool:
+    """Tell whether a result says that far more was running than the benchmark itself: its figures are then the machine's."""
+    if not isinstance(result, dict) or "load" not in result:
+        return False
+    cores = re.search(r"(\d+) cores", str(result.get("machine", "")))
+    return float(result["load"][0]) > BUSY * int(cores[1] if cores else 1)
 
 
 def creeps(before: Any, after: Any) -> Iterator[str]:
@@ -107,7 +117,11 @@ def main(before: Path, after: Path) -> int:
         if old == new:
             print(f"not measured anew: {file.stem}")
             continue
-        for words in creeps(json.loads(old), json.loads(new)):
+        results = json.loads(old), json.loads(new)
+        if any(map(is_busy, results)):
+            print(f"not compared, one of both was measured on a busy machine: {file.stem}")
+            continue
+        for words in creeps(*results):
             print(f"CREPT: {file.stem} {words}")
             crept += 1
     print(f"{crept} figures got worse by more than their tolerance")

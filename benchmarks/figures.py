@@ -213,8 +213,9 @@ def _server_rows() -> list[Row]:
     work = max(seconds for name, seconds in doors if name in {"runs", "model"})
     return [
         (
-            f"A workspace with rows of {move['back']['tables']} tables, and one that people have used, exported and imported on "
-            "a server with its own database and keys: tables that differ",
+            f"A workspace with rows of {move['back']['tables']} tables (moved on, once the first move has ended its made-up "
+            "work), and one that people have used, exported and imported on a server with its own database and keys: tables "
+            "that differ",
             f"{len(move['back']['tables_differing']) + len(move['lively']['tables_differing'])}",
             "none",
             "workspace_move",
@@ -228,7 +229,7 @@ def _server_rows() -> list[Row]:
             "workspace_move",
         ),
         (
-            "Somebody deprovisioned over SCIM at one of two machines: pages, keys, tokens and streams at both; runs of both "
+            "A person deprovisioned over SCIM at one of two machines: pages, keys, tokens and streams at both; runs of both "
             "workers and their model calls",
             f"{max(seconds for name, seconds in doors if name not in {'runs', 'model'}):.1f} s; {work:.1f} s",
             "5 s",

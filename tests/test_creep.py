@@ -70,3 +70,14 @@ def test_comparison_fails_when_something_crept(tmp_path: Path, capsys: pytest.Ca
     assert creep.main(tmp_path / "before", tmp_path / "after") == 1
     assert "CREPT: page p95_ms: 50 -> 90" in capsys.readouterr().out
     assert creep.main(tmp_path / "after", tmp_path / "before") == 0
+
+
+def test_what_a_busy_machine_measured_is_not_compared(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for folder, p95, load in (("quiet", 50, 5.9), ("busy", 90, 18.5)):
+        (tmp_path / folder).mkdir()
+        told = {"machine": "x86_64, 2 cores", "load": [load, 1, 1], "p95_ms": p95}
+        (tmp_path / folder / "page.json").write_text(json.dumps(told))
+    assert creep.main(tmp_path / "quiet", tmp_path / "busy") == 0
+    assert "busy machine: page" in capsys.readouterr().out

@@ -39,7 +39,7 @@ class ConversationsConfig(AppConfig):
     def ready(self) -> None:
         from apps.collections.storage.lost import on_document_lost
         from apps.conversations.assistants.selectors import assistant_names
-        from apps.conversations.projects.services import person_projects_erase
+        from apps.conversations.projects.services import person_projects_erase, projects_unnamed
         from apps.conversations.prompts.services import person_prompts_erase, prompts_unnamed
         from apps.conversations.rules.services import (
             CONVERSATIONS as KEPT_CONVERSATIONS,
@@ -67,6 +67,7 @@ class ConversationsConfig(AppConfig):
         bundle_register(BUNDLE)
         runs_related_by(runs_related)
         audit_names_judged_by("conversations.conversation", conversations_unnamed)
+        audit_names_judged_by("conversations.project", projects_unnamed)
         audit_names_judged_by("conversations.prompt", prompts_unnamed)
         on_document_lost(titles_later)
         on_person_erase(person_conversations_erase)

@@ -1,8 +1,8 @@
 """Audit events and reads in the Open Cybersecurity Schema Framework, version 1.3.0 (https://schema.ocsf.io/1.3.0).
 
-Classes: Account Change (3001) for members, Authentication (3002) for sign-ins, sign-outs and refusals, Entity Management (3004) for what governs a workspace (keys, rules, budgets,
-webhooks, ...), API Activity (6003) for all other acts, Datastore Activity (6005) for reads of contents. What OCSF has no
-word for is in ``unmapped``, as its specification asks for.
+Classes: Account Change (3001) for members, Authentication (3002) for sign-ins, sign-outs and refusals, Entity Management
+(3004) for what governs a workspace (keys, rules, budgets, webhooks, ...), API Activity (6003) for all other acts, Datastore
+Activity (6005) for reads of contents. What OCSF has no word for is in ``unmapped``, as its specification asks for.
 """
 
 from __future__ import annotations

@@ -24,10 +24,10 @@ from audit.selectors import StreamPlace, owners_reader, stream_batch
 from audit.services import stream_secret, streams_of_operator_ensure
 from audit.sinks import NotTaken, file_take, syslog_take, webhook_take
 from basics.net_guard import NetPolicy
-from blobs.threads import begin_thread
 from tenancy import crypto
 from tenancy.outgoing import outgoing_policy
 from tenancy.scope import platform_scope, tenant_scope
+from tenancy.threads import begin_thread
 
 log = structlog.get_logger(__name__)
 LOOK_S: Final = 2.0

@@ -17,7 +17,7 @@ from backups.results import verify_unfinished
 from backups.schedule import LOOK_S, verify_due
 from backups.scratch import SCRATCH_BUSY, is_scratch_free
 from basics.processes import die_with_parent
-from blobs.threads import begin_thread
+from tenancy.threads import begin_thread
 
 log = structlog.get_logger(__name__)
 _TOLD: Final = 2000  # characters of the command's errors that are looked at

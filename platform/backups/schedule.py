@@ -12,7 +12,7 @@ from backups.errors import BackupBusy
 from backups.models import BackupResult
 from backups.results import backup_problem, last_result, recorded
 from backups.services import backup_create, backup_prune
-from blobs.threads import begin_thread
+from tenancy.threads import begin_thread
 
 log = structlog.get_logger(__name__)
 

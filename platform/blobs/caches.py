@@ -18,8 +18,8 @@ from django.utils import timezone
 from blobs.leases import blob_cache, blob_copies, partials_drop
 from blobs.models import PendingBlob
 from blobs.references import named
-from blobs.threads import begin_thread
 from tenancy.scope import platform_scope, tenant_scope
+from tenancy.threads import begin_thread
 
 LOOK_S = 10.0
 WHOLE_S = 3600.0

@@ -45,9 +45,9 @@ from blobs.leases import copied_from_rows
 from blobs.models import PendingBlob
 from blobs.references import named
 from blobs.stores import store
-from blobs.threads import begin_thread
 from tenancy.database.waiting import connections_let_go
 from tenancy.scope import platform_scope, tenant_scope
+from tenancy.threads import begin_thread
 
 log = structlog.get_logger(__name__)
 _inside: ContextVar[bool] = ContextVar("placing_inside", default=False)

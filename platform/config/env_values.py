@@ -113,16 +113,20 @@ def as_backup_url(text: str) -> str:
 
 def as_alert_receivers(text: str) -> tuple[str, ...]:
     """Return mail addresses and addresses of calls; plain http only for a receiver on this machine."""
+    # What an address of a call holds is secret, so it isn't repeated.
+    refused = SecretRefused("expected mail addresses or https:// addresses, separated by commas")
     found = tuple(one.strip() for one in text.split(",") if one.strip())
     for one in found:
-        parts = urlsplit(one)
-        is_call = (
-            parts.scheme == "https"
-            or (parts.scheme == "http" and parts.hostname in ("localhost", "127.0.0.1"))
-        ) and parts.hostname
-        if not (is_call or re.fullmatch(r"[^@\s:/]+@[^@\s:/]+", one)):
-            # What an address of a call holds is secret, so it isn't repeated.
-            raise SecretRefused("expected mail addresses or https:// addresses, separated by commas")
+        try:
+            parts = urlsplit(one)
+            _ = parts.port
+        except ValueError:
+            raise refused from None
+        is_safe = parts.scheme == "https" or (
+            parts.scheme == "http" and parts.hostname in ("localhost", "127.0.0.1")
+        )
+        if not (is_safe and parts.hostname) and not re.fullmatch(r"[^@\s:/]+@[^@\s:/]+", one):
+            raise refused
     return found
 
 

@@ -38,12 +38,16 @@ def logging_settings(level: str, style: str) -> dict[str, Any]:
                 "processors": [structlog.stdlib.ProcessorFormatter.remove_processors_meta, *final],
             }
         },
-        "filters": {"not_a_probe": {"()": "django.utils.log.CallbackFilter", "callback": _is_not_a_probe}},
+        "filters": {
+            "news": {"()": "django.utils.log.CallbackFilter", "callback": _is_news},
+            "one_line": {"()": "django.utils.log.CallbackFilter", "callback": _without_traceback},
+        },
         "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
         "root": {"handlers": ["stderr"], "level": level},
         "loggers": {
             "django": {"handlers": [], "level": level, "propagate": True},
-            "django.request": {"filters": ["not_a_probe"]},
+            "django.request": {"filters": ["news"]},
+            "django.security.DisallowedHost": {"filters": ["one_line"]},
             "django.server": {"handlers": [], "level": "WARNING", "propagate": True},
             "django-q": {"handlers": [], "level": "WARNING", "propagate": True},
             # It tells of each request that it began and ended.
@@ -57,10 +61,29 @@ def logging_settings(level: str, style: str) -> dict[str, Any]:
     }
 
 
-def _is_not_a_probe(record: logging.LogRecord) -> bool:
-    """Leave out that /readyz said "not yet" (503): who asks is told, asks again, and a start is no failure."""
-    path = getattr(getattr(record, "request", None), "path", "")
-    return path != "/readyz" or getattr(record, "status_code", None) != 503
+def _is_news(record: logging.LogRecord) -> bool:
+    """Leave out of failed requests what is no failure, or is told already.
+
+    /readyz that said "not yet" (503): who asks is told, asks again, and a start is no failure. A wrong Host (400): the line
+    before names it.
+    """
+    from django.core.exceptions import DisallowedHost
+
+    request, status = getattr(record, "request", None), getattr(record, "status_code", None)
+    if getattr(request, "path", "") == "/readyz" and status == 503:
+        return False
+    if status == 400 and hasattr(request, "get_host"):
+        try:
+            request.get_host()
+        except DisallowedHost:
+            return False
+    return True
+
+
+def _without_traceback(record: logging.LogRecord) -> bool:
+    """Leave out where a wrong Host was noticed: whoever finds the server sends some, and its one line names the host."""
+    record.exc_info = None
+    return True
 
 
 def _log_processors() -> list[Any]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from blobs.threads import begin_thread
 from erasure.services import erasures_round, ledger_round
+from tenancy.threads import begin_thread
 
 LOOK_S = 10.0
 LEDGER_S = 3600.0

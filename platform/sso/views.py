@@ -142,12 +142,13 @@ def _asked_take(request: HttpRequest, connection: SsoConnection) -> oidc.Asked:
     """Return the request that an answer is to, which it is an answer to only once.
 
     The session alone doesn't tell: two servers may have read it at the same moment, and a slow page of the same browser may
-    write it as it was. So the state is counted in the database, for as long as an answer to it is taken.
+    write it as it was. So the state is counted in the database, for twice as long as an answer to it is taken: the clock of
+    one server may be behind.
     """
     kept: dict[str, Any] = request.session.get(ASKED, {})
     state = request.GET.get("state", "")
     found = kept.pop(state, None)
-    if found is None or windows_take(Window(f"sso-state:{state}", 1, ASKED_S)):
+    if found is None or windows_take(Window(f"sso-state:{state}", 1, 2 * ASKED_S)):
         raise Invalid(
             "sso_state",
             _("This answer belongs to no sign-in of this browser. Begin again from the sign-in page."),

@@ -1,6 +1,6 @@
 """Sign-ins with a password, sign-outs and refusals, in the audit log of each workspace of their person.
 
-An account is in no workspace, and each workspace of it has a door that a sign-in opens: each reads what concerns its own.
+An account belongs to no workspace, and signing in opens every workspace that its person is a member of: each is told.
 Company sign-ins and passkeys write their own events (``sso``, ``web.passkeys``). An address that has no account is only
 counted (``web.attempts``), or strangers could fill the trails.
 """
@@ -11,14 +11,15 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from allauth.account.internal.flows.login import get_authentication_records
+import structlog
+from allauth.account.authentication import get_authentication_records
 from allauth.mfa.signals import authentication_failed
 from django.contrib.auth.signals import user_logged_out
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 
 from tenancy.database.waiting import connections_let_go
-from tenancy.entrances import COMPANY_ONLY, SIGN_INS
+from tenancy.entrances import SIGN_INS, is_contained
 from tenancy.models import User
 from tenancy.origin import origin_scope
 from tenancy.scope import tenant_scope
@@ -26,6 +27,7 @@ from tenancy.selectors import membership_list, user_actor
 from tenancy.services import audit_record
 from web.middleware import client_ip
 
+log = structlog.get_logger(__name__)
 _AFTER = "_after_answer"
 
 
@@ -81,9 +83,13 @@ def after_answer(request: HttpRequest, response: HttpResponse) -> None:
 
 
 def _after(work: Callable[[], None], ip: str, request_id: str) -> None:
-    with origin_scope(ip=ip, request_id=request_id):
-        work()
-    connections_let_go()
+    try:
+        with origin_scope(ip=ip, request_id=request_id):
+            work()
+    except Exception:  # Django drops what closing an answer raises: else nobody would learn of the gap
+        log.exception("refusal_not_recorded", request_id=request_id)
+    finally:
+        connections_let_go()
 
 
 def _code_refused(*, user: User, reauthentication: bool, **_: Any) -> None:
@@ -95,7 +101,7 @@ def _signed_out(*, request: HttpRequest, user: Any, **_: Any) -> None:
     if not isinstance(user, User):
         return
     only = None
-    if COMPANY_ONLY in request.session:  # it opened these workspaces and no others, which aren't told of it
+    if is_contained(request):  # it opened these workspaces and no others, which aren't told of it
         only = frozenset(int(pk) for pk in request.session.get(SIGN_INS, {}))
     trail_record(user=user, action="session.sign_out", only=only)
 

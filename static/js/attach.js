@@ -70,9 +70,7 @@ function next() {
     for (const name of ["model", "assistant", "project"]) {
       if (form.elements[name]?.value) body.append(name, form.elements[name].value);
     }
-    for (const c of document.querySelectorAll("#scope-menu input:checked")) {
-      body.append("collections", c.value);
-    }
+    for (const pk of new FormData(form).getAll("collections")) body.append("collections", pk);
   }
   const bar = make("progress");
   bar.max = 1;

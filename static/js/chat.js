@@ -179,7 +179,9 @@ document.addEventListener("click", (e) => {
 // --- a question that waits goes back into the composer; the share dialog reads its links when it opens ---
 document.addEventListener("click", (e) => {
   const back = e.target.closest("[data-take-back]");
-  if (back && !box.value) fill(back.dataset.takeBack);
+  if (!back || box.value) return;
+  fill(back.dataset.takeBack);
+  box.dispatchEvent(new CustomEvent("gw:taken", { detail: JSON.parse(back.dataset.named) }));
 }, true);
 const share = $("share");
 if (share) {
@@ -323,6 +325,7 @@ document.addEventListener("click", async (e) => {
 });
 
 // --- the menus of scope and tools open above their buttons ---------------------------------------
+const unchosen = form.elements.project ? $("scope-label").textContent : gettext("All collections"); // a project has its own
 for (const menu of document.querySelectorAll(".scope-menu")) {
   menu.addEventListener("toggle", (e) => {
     if (e.newState !== "open") return;
@@ -338,7 +341,7 @@ for (const menu of document.querySelectorAll(".scope-menu")) {
           name: names[0],
           count: names.length - 1,
         })
-        : names[0] ?? gettext("All collections");
+        : names[0] ?? unchosen;
     } else if (menu.querySelector("[data-tools-local]")) {
       const off = menu.querySelectorAll("[name=off]").length;
       $("tools-label").textContent = off

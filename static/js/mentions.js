@@ -71,6 +71,10 @@ function narrow(option) {
   narrowed.append(chip(field, { value, title, kind }, { isInForm: true, mark: true }));
   gw.announce(interpolate(gettext("This message is limited to %(name)s"), { name: title }));
 }
+box.addEventListener("gw:taken", (e) => { // a question that waited comes back with what it was limited to
+  narrowed.replaceChildren();
+  for (const dataset of e.detail) narrow({ dataset });
+});
 form.addEventListener("htmx:finally:request", (e) => {
   const status = e.detail.ctx.response?.status ?? 0;
   if (e.target === form && status >= 200 && status < 400) narrowed.replaceChildren();
@@ -115,8 +119,8 @@ class Choice {
   async read(mine, what, query, more) {
     const url = new URL(form.dataset.suggest, location.href);
     for (const [key, value] of Object.entries({ what, q: query, ...more })) url.searchParams.set(key, value);
-    for (const value of new FormData(form).getAll("collections")) {
-      url.searchParams.append("collections", value);
+    for (const [key, value] of new FormData(form)) { // what is chosen for a new conversation
+      if (key === "collections" || key === "off") url.searchParams.append(key, value);
     }
     let html = "";
     try {
@@ -291,8 +295,11 @@ fillDialog.addEventListener("close", () => {
 });
 const used = $("prompt-used");
 if (used) {
-  const { title, text, variables } = used.dataset;
-  usePrompt({ title, text, names: JSON.parse(variables) }, 0, box.value.length);
+  const { title, text, variables } = used.dataset, url = new URL(location.href);
+  url.searchParams.delete("prompt"); // a reload keeps what was made of it
+  history.replaceState(history.state, "", url);
+  if (box.value.trim()) box.value = `${box.value.trimEnd()}\n\n`; // a draft stays
+  usePrompt({ title, text, names: JSON.parse(variables) }, box.value.length, box.value.length);
 }
 
 // --- the menus of scope and tools ----------------------------------------------------------------------------------------

@@ -206,10 +206,14 @@ document.addEventListener("htmx:finally:request", (e) => {
 for (const fold of document.querySelectorAll("[data-fold]")) {
   const key = `gw.fold.${fold.dataset.fold}`;
   fold.addEventListener("toggle", () => {
-    localStorage.setItem(key, fold.open ? "1" : "");
     if (fold.open) htmx.trigger(fold, "gw:unfold");
+    try {
+      localStorage.setItem(key, fold.open ? "1" : "");
+    } catch { /* storage refused: it stays so as long as the page */ }
   });
-  if (localStorage.getItem(key)) addEventListener("load", () => fold.open = true, { once: true });
+  try {
+    if (localStorage.getItem(key)) addEventListener("load", () => fold.open = true, { once: true });
+  } catch { /* as above */ }
 }
 
 // --- work that has ended: a page that nobody looks at says so when it asks, and the end of a page's own stream counts as

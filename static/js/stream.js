@@ -18,11 +18,12 @@ htmx.registerExtension("blocks", {
       const old = el.id && document.getElementById(el.id);
       if (old) {
         const failed = el.matches("details[data-failed]") && !old.matches("[data-failed]");
-        const wrap = document.createDocumentFragment();
+        const wrap = document.createDocumentFragment(), id = el.id;
         wrap.append(el);
         morph(old, wrap, false);
-        if (failed) old.open = true; // an error shows itself; otherwise the reader decides what is open
-        touched.push(old);
+        const now = document.getElementById(id); // another element, where the two are of different kinds
+        if (failed) now.open = true; // an error shows itself; otherwise the reader decides what is open
+        touched.push(now);
       } else {
         const next = [...target.children].find((c) => keyOf(c) > keyOf(el));
         target.insertBefore(el, next ?? null);

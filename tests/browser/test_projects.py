@@ -53,6 +53,9 @@ def test_project_is_created_filled_asked_in_and_deleted(new_page: Callable[..., 
     page.goto(f"/t/{cast.tenant.slug}/chat/all/")
     bar = page.get_by_role("form", name="With the selected conversations")
     expect(bar).to_be_hidden()
+    box = page.get_by_label("Choose Deposits").bounding_box()
+    assert box is not None
+    assert max(box["width"], box["height"]) <= 24, "a check box, not a field"
     for title in ("Notice periods", "Travel costs"):
         page.get_by_label(f"Choose {title}").check()
     page.evaluate("document.dispatchEvent(new Event('gw:listed'))")  # the list asks for itself meanwhile

@@ -17,6 +17,7 @@ from config import env
 from config.operate import alerting
 from config.operate.alerting import Watch
 from config.operate.alerts import RULES, Alert
+from tenancy.readings import Figure
 
 FAILED = next(Alert(rule, "") for rule in RULES if rule.name == "GroundworkBackupFailed")
 AWAY = next(Alert(rule, "") for rule in RULES if rule.name == "GroundworkDatabaseAway")
@@ -62,7 +63,12 @@ def now(monkeypatch: pytest.MonkeyPatch) -> list[Alert]:
     """What fires now; a test changes it."""
     found: list[Alert] = []
     monkeypatch.setattr(alerting, "alerts_now", lambda figures: list(found))
+    monkeypatch.setattr(alerting.readings, "figures", lambda: [Figure("backup_failed", "", 1)])
     return found
+
+
+def statuses(chat: Chat) -> list[str]:
+    return [alert["status"] for said in chat.said for alert in said["alerts"]]
 
 
 @pytest.mark.django_db
@@ -74,30 +80,62 @@ def test_an_alert_is_told_once_by_all_processes_together_again_after_a_day_and_w
     at = [1_000_000.0]
     web, worker = (Watch(tells_away=is_web, clock=lambda: at[0]) for is_web in (True, False))
     now.append(FAILED)
+    mail.outbox.clear()
     assert (web.look(), worker.look()) == (0, 0)  # seen once: it may be over in a moment
     chat.status = 500
-    mail.outbox.clear()
-    settings.ALERTS_TO = (chat.url,)
-    assert web.look() == 0  # nobody took it, so it isn't told yet
+    assert (web.look(), worker.look()) == (1, 0)  # the mail alone
+    (letter,) = mail.outbox
+    assert letter.to == ["op@example.org"]
+    assert "FIRING, warning: GroundworkBackupFailed" in letter.body
     chat.status = 200
-    settings.ALERTS_TO = (chat.url, "op@example.org")
+    at[0] += 70
     assert (worker.look(), web.look()) == (1, 0)
     (said,) = chat.said
     assert "The last backup failed." in said["text"]
     assert (said["alerts"][0]["name"], said["alerts"][0]["status"]) == ("GroundworkBackupFailed", "firing")
-    (letter,) = mail.outbox
-    assert letter.to == ["op@example.org"]
-    assert "FIRING, warning: GroundworkBackupFailed" in letter.body
+    assert len(mail.outbox) == 1, "who has taken it is told nothing twice"
     for _ in range(5):
         at[0] += 80
         web.look()
-    assert [one["alerts"][0]["status"] for one in chat.said] == ["firing", "firing"]
+    assert statuses(chat) == ["firing", "firing"]
     now.clear()
     assert web.look() == 0  # another process may still see it
     at[0] += 100
-    assert (web.look(), worker.look()) == (1, 0)
-    assert chat.said[-1]["alerts"][0]["status"] == "resolved"
+    assert (web.look(), worker.look()) == (2, 0)
+    assert statuses(chat) == ["firing", "firing", "resolved"]
     assert "Over: The last backup failed." in chat.said[-1]["text"]
+    assert len(mail.outbox) == 3
+
+
+@pytest.mark.django_db
+def test_an_alert_goes_on_while_nothing_looks_or_its_figure_cannot_be_read(
+    chat: Chat, now: list[Alert], settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.ALERTS_TO = (chat.url,)
+    at = [1_000_000.0]
+
+    def watch() -> Watch:
+        return Watch(tells_away=False, clock=lambda: at[0])
+
+    first = watch()
+    now.append(FAILED)
+    assert (first.look(), first.look()) == (0, 1)
+    now[:] = [AWAY]  # for longer than an alert is believed that nobody sees
+    first.look()
+    at[0] += 200
+    now[:] = [FAILED]
+    assert (first.look(), first.look()) == (0, 0)
+    at[0] += 200  # all processes were ended, and begin again
+    second = watch()
+    assert (second.look(), second.look()) == (0, 0)
+    now.clear()
+    monkeypatch.setattr(alerting.readings, "figures", list)
+    for _ in range(4):
+        at[0] += 60
+        assert second.look() == 0
+    at[0] += 3600
+    assert second.look() == 1
+    assert statuses(chat) == ["firing", "resolved"]
 
 
 @pytest.mark.django_db
@@ -110,8 +148,8 @@ def test_a_database_that_is_away_is_told_by_web_servers_alone_without_asking_it(
     with django_assert_num_queries(0):
         assert [one.look() for one in (web, web, web, worker, worker)] == [0, 1, 0, 0, 0]
     now.clear()
-    web.look()
-    assert [one["alerts"][0]["status"] for one in chat.said] == ["firing", "resolved"]
+    assert web.look() == 1
+    assert statuses(chat) == ["firing", "resolved"]
 
 
 def test_a_test_alert_says_who_did_not_take_it_and_no_secret(chat: Chat, settings: Any) -> None:
@@ -126,6 +164,7 @@ def test_a_test_alert_says_who_did_not_take_it_and_no_secret(chat: Chat, setting
     settings.ALERTS_TO = ()
     with pytest.raises(CommandError, match="set GROUNDWORK_ALERTS_TO"):
         call_command("alert_test")
-    with pytest.raises(env.SettingsError) as refused:
-        env.get("GROUNDWORK_ALERTS_TO", {"GROUNDWORK_ALERTS_TO": "http://chat.example/hook/s3cret"})
-    assert "s3cret" not in str(refused.value)
+    for wrong in ("http://chat.example", "https://[chat", "https://chat.example:99999", "ftp://chat.example"):
+        with pytest.raises(env.SettingsError) as refused:
+            env.get("GROUNDWORK_ALERTS_TO", {"GROUNDWORK_ALERTS_TO": f"op@example.org,{wrong}/hook/s3cret"})
+        assert "s3cret" not in str(refused.value)

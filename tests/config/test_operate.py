@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -107,6 +108,12 @@ def test_an_empty_installation_says_what_is_missing_and_what_to_do(operator: Use
     assert "GROUNDWORK_BACKUP_URL" in text
     assert "No worker is alive" in text, "the alert"
     assert "Needs" in text
+
+
+@pytest.mark.parametrize(("url", "state"), [("", "warn"), ("file:///b", "ok")])
+def test_all_is_well_only_where_backups_are_made(operator: User, settings: Any, url: str, state: str) -> None:
+    settings.BACKUP_URL = url
+    assert replace(installation_read(), checks=[], alerts=[]).state == state
 
 
 def test_it_shows_workers_failures_workspaces_and_backups(operator: User, settings: Any) -> None:

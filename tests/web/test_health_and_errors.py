@@ -142,6 +142,19 @@ def test_readyz_keeps_a_failures_text_to_the_log(db: None, monkeypatch):
     assert "10.1.2.3" not in response.content.decode()
 
 
+def test_a_wrong_host_is_one_line_that_names_it(db: None, caplog: pytest.LogCaptureFixture, settings: Any):
+    settings.ALLOWED_HOSTS = ["kb.example.org"]
+    browser = Client(raise_request_exception=False)
+    assert browser.head("/", headers={"host": "kb.example.org"}).status_code == 302
+    caplog.clear()
+    assert browser.get("/", headers={"host": "scan.example.net"}).status_code == 400
+    (line,) = caplog.records
+    assert "scan.example.net" in line.getMessage()
+    assert line.exc_info is None
+    browser.get("/nothing-here", headers={"host": "kb.example.org"})
+    assert "Not Found: /nothing-here" in caplog.text
+
+
 @pytest.mark.parametrize("path", ["/api/v1/nothing", "/api/nothing"])
 def test_unknown_api_address_answers_in_the_one_shape(path: str, db):
     response = Client().get(path)

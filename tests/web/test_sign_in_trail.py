@@ -73,7 +73,7 @@ def test_a_second_factor_is_told_and_so_is_a_wrong_code(cast: Cast) -> None:
     client = Client()
     assert sign_in(client, user.email).status_code == 302
     assert events() == []  # nobody is in yet
-    client.post(reverse("mfa_authenticate"), {"code": "000000"})
+    client.post(reverse("mfa_authenticate"), {"code": "00000"})  # five digits are never right
     (refused,) = events()
     assert (refused.action, refused.data["reason"]) == ("session.refuse", "second factor")
 

@@ -73,7 +73,7 @@ def composer_context(
         "model": kept if kept in ids else selectors.model_default(models, request.actor),
         "has_collections": bool(there),
         "chosen": collections,
-        "named": _named(conversation, collections),
+        "named": _named(conversation or project, collections),
         "prompt": _prompt(request),
         "tools_off": conversation.tools_off if conversation is not None else [],
         "draft_key": f"{request.tenant.slug}.{conversation.pk if conversation else 'new'}",
@@ -86,9 +86,13 @@ def composer_context(
     }
 
 
-def _named(conversation: Conversation | None, chosen: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return what the label of the scope names; empty for all."""
-    if conversation is not None and not conversation.searches_all and not chosen:
+def _named(searching: Conversation | Project | None, chosen: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return what the label of the scope names; empty for all.
+
+    Args:
+        searching: the conversation, or the project of a new one; None for a new one in none.
+    """
+    if searching is not None and not searching.searches_all and not chosen:
         return [{"name": _("No collection (the chosen ones were deleted)")}]
     return chosen
 

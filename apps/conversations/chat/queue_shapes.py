@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from apps.conversations.chat.shapes import NarrowingShape
 from apps.conversations.transcript.locks import MAX_TEXT
+from apps.conversations.turns.narrowing import narrowing_kept
 
 
 class DraftInput(serializers.Serializer[Any]):
@@ -24,8 +27,13 @@ class QueuedOutput(serializers.Serializer[Any]):
     text = serializers.CharField()
     model = serializers.CharField(help_text="Empty: the conversation's model.")
     client_id = serializers.UUIDField()
+    only = serializers.SerializerMethodField(help_text="What the question is limited to.")
     problem = serializers.CharField(help_text="Why it wasn't asked when its turn came; empty: it is waiting.")
     created_at = serializers.DateTimeField()
 
     class Meta:
         ref_name = "QueuedQuestion"
+
+    @extend_schema_field(NarrowingShape)
+    def get_only(self, row: Any) -> Any:
+        return NarrowingShape(narrowing_kept(row.request)).data

@@ -177,7 +177,7 @@ class NarrowingShape(serializers.Serializer[Any]):
         required=False,
         default=list,
         max_length=MOST_NARROWED,
-        help_text="Names of the only tools to use, beside those that search and read documents; empty for all.",
+        help_text="Names of the only tools to use besides those that search and read documents; empty for all.",
     )
 
     class Meta:

@@ -13,7 +13,6 @@ from apps.conversations.assistants.selectors import assistant_choices
 from apps.conversations.chat.composer import collections_read, tools_off_read
 from apps.conversations.chat.suggestions import Where, suggestions, where_of
 from apps.conversations.chat.tools_offered import tool_lines
-from apps.conversations.models import Conversation
 from apps.conversations.transcript import selectors
 from apps.conversations.turns import conversations
 from web.requests import TenantRequest, allowed
@@ -30,10 +29,15 @@ def suggest(request: TenantRequest, tenant_slug: str) -> HttpResponse:
         conversation=_number(given.get("conversation", "")),
         assistant=given.get("assistant", ""),
         collections=[pk for pk in map(_number, given.getlist("collections")) if pk is not None],
+        project=_number(given.get("project", "")),
+        off=given.getlist("off"),
     )
-    groups = suggestions(actor=request.actor, what=what, query=given.get("q", ""), where=where)
+    is_menu = bool(given.get("menu"))
+    groups = suggestions(
+        actor=request.actor, what=what, query=given.get("q", ""), where=where, is_menu=is_menu
+    )
     # The same list may be open in a menu and in the message box: ids of options stay apart.
-    prefix = "menu" if given.get("menu") else "composer"
+    prefix = "menu" if is_menu else "composer"
     context = {"groups": groups, "what": what, "prefix": f"{prefix}-{what}"}
     return render(request, "conversations/_suggestions.html", context)
 
@@ -67,7 +71,7 @@ def tools(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
         return render(request, "conversations/_tools_label.html", {"tools_off": off})
     assistant = conversation.assistant
     version = conversation.pinned_version or (assistant.published if assistant else None)
-    return _tools(request, Where(conversation, version), assistant)
+    return _tools(request, Where(conversation, version, off=conversation.tools_off), assistant)
 
 
 @require_GET
@@ -80,17 +84,15 @@ def tools_new(request: TenantRequest, tenant_slug: str) -> HttpResponse:
 
 
 def _tools(request: TenantRequest, where: Where, assistant: Any) -> HttpResponse:
-    conversation: Conversation | None = where.conversation
-    off = [] if conversation is None else conversation.tools_off
-    lines = tool_lines(actor=request.actor, version=where.version, off=off)
+    lines = tool_lines(actor=request.actor, version=where.version, off=where.off)
     context = {
-        "conversation": conversation,
+        "conversation": where.conversation,
         "assistant": assistant,
         "count": len(lines),
         "off": [line for line in lines if not line.is_on],
         # What is not there today stays switched off for the day it comes back.
-        "absent": sorted(set(off) - {line.name for line in lines}),
-        "groups": suggestions(actor=request.actor, what="tools", query="", where=where),
+        "absent": sorted(set(where.off) - {line.name for line in lines}),
+        "groups": suggestions(actor=request.actor, what="tools", query="", where=where, is_menu=True),
         "what": "tools",
         "prefix": "menu-tools",
     }

@@ -13,10 +13,11 @@ from django.utils.translation import gettext as _
 from apps.collections.models import Document, DocumentStatus
 from apps.conversations.assistants.selectors import assistant_choices, version_collections
 from apps.conversations.chat.tools_offered import tool_lines
-from apps.conversations.models import AssistantVersion, Conversation
+from apps.conversations.models import AssistantVersion, Conversation, Project
 from apps.conversations.prompts.selectors import prompt_list
 from apps.conversations.prompts.variables import variables_of
 from apps.conversations.transcript import selectors
+from apps.conversations.turns.conversations import project_scope
 from basics.errors import Invalid
 from tenancy.actors import Actor
 
@@ -50,12 +51,14 @@ class Where:
 
     Attributes:
         version: the assistant's that answers; None for the model alone.
-        collections: ids of those chosen for a new conversation; none for all.
+        collections: ids of those that a new conversation searches; None for all.
+        off: names of tools that are switched off.
     """
 
     conversation: Conversation | None = None
     version: AssistantVersion | None = None
-    collections: Sequence[int] = ()
+    collections: Sequence[int] | None = None
+    off: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,30 +70,49 @@ class SuggestionGroup:
     is_cut: bool = False
 
 
-def where_of(*, actor: Actor, conversation: int | None, assistant: str, collections: Sequence[int]) -> Where:
+def where_of(
+    *,
+    actor: Actor,
+    conversation: int | None,
+    assistant: str,
+    collections: Sequence[int],
+    project: int | None = None,
+    off: Sequence[str] = (),
+) -> Where:
     """Return what a list is for. Raises Missing.
 
     Args:
         conversation: id; None for a new one.
         assistant: slug of the assistant that a new one asks, "" for none.
-        collections: see ``Where``.
+        collections: ids of those chosen for a new one; none means the project's, without a project all.
+        project: id of the project that a new one belongs to; None for none.
+        off: names of tools that a new one doesn't use.
     """
     if conversation is not None:
         row = selectors.conversation_get(actor=actor, pk=conversation)
         version = row.pinned_version or (row.assistant.published if row.assistant else None)
-        return Where(row, version)
+        return Where(row, version, off=row.tools_off)
+    folder = None
+    if project is not None and not collections:
+        folder = Project.objects.visible_to(actor).filter(pk=project, searches_all=False).first()
+    searched = list(collections) or None
+    if folder is not None:
+        searched = [row.pk for row in project_scope(actor, folder)]
     chosen = None
     if assistant:
         chosen = next((a for a in assistant_choices(actor=actor) if a.slug == assistant), None)
-    return Where(None, chosen.published if chosen else None, collections)
+    return Where(None, chosen.published if chosen else None, searched, off)
 
 
-def suggestions(*, actor: Actor, what: str, query: str, where: Where) -> list[SuggestionGroup]:
+def suggestions(
+    *, actor: Actor, what: str, query: str, where: Where, is_menu: bool = False
+) -> list[SuggestionGroup]:
     """Return what the actor may choose at this moment that has all words of a query.
 
     Args:
         what: ``prompts``, ``mentions`` (collections and documents), ``collections`` (all that may be searched) or
             ``tools``.
+        is_menu: tools that are switched off too, to switch them on again.
 
     Raises:
         Invalid: it is none of these.
@@ -99,14 +121,14 @@ def suggestions(*, actor: Actor, what: str, query: str, where: Where) -> list[Su
     if what == "prompts":
         return [_prompts(actor, query)]
     if what == "tools":
-        return [_tools(actor, words, where)]
+        return [_tools(actor, words, where, is_menu)]
     if what == "collections":
         return [_collections(selectors.scope_names(actor=actor, conversation=None), words)]
     if what != "mentions":
         raise Invalid("unknown_list", _("There is no such list. Reload the page."))
     only = None if where.version is None else version_collections(where.version)
     scope = selectors.scope_names(actor=actor, conversation=where.conversation, only=only)
-    if where.conversation is None and where.collections:
+    if where.collections is not None:
         scope = {pk: name for pk, name in scope.items() if pk in set(where.collections)}
     return [_collections(scope, words), _documents(actor, scope, words)]
 
@@ -150,12 +172,12 @@ def _documents(actor: Actor, scope: dict[int, str], words: Sequence[str]) -> Sug
     return SuggestionGroup(_("Documents"), lines, is_cut=len(found) > SHOWN)
 
 
-def _tools(actor: Actor, words: Sequence[str], where: Where) -> SuggestionGroup:
-    off = () if where.conversation is None else where.conversation.tools_off
+def _tools(actor: Actor, words: Sequence[str], where: Where, is_menu: bool) -> SuggestionGroup:
     found = [
         line
-        for line in tool_lines(actor=actor, version=where.version, off=off)
-        if all(w in f"{line.title} {line.name} {line.description}".casefold() for w in words)
+        for line in tool_lines(actor=actor, version=where.version, off=where.off)
+        if (line.is_on or is_menu)
+        and all(w in f"{line.title} {line.name} {line.description}".casefold() for w in words)
     ]
     found.sort(key=lambda line: not all(w in line.title.casefold() for w in words))
     lines = [

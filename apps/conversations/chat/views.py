@@ -28,6 +28,7 @@ from apps.conversations.chat.composer import (
 )
 from apps.conversations.chat.first_steps import first_steps
 from apps.conversations.chat.frames import Target, answer_frames
+from apps.conversations.chat.queued_lines import queued_lines
 from apps.conversations.chat.starters import starters_made
 from apps.conversations.display.presentation import turn_view_new, with_files
 from apps.conversations.models import Conversation, Turn
@@ -106,7 +107,7 @@ def detail(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
     turns = selectors.turn_views(**who)
     context = composer_context(request, conversation) | {
         "turns": turns,
-        "queued": list(selectors.queued_list(**who)),
+        "queued": queued_lines(**who),
         "last_pk": turns[-1].pk if turns else 0,
         "cost_usd": selectors.cost_of(**who),
     }
@@ -299,7 +300,7 @@ def queue_fragment(request: TenantRequest, pk: int, *, after: int = 0) -> HttpRe
     turns = [turn for turn in selectors.turn_views(**who) if turn.pk > after] if after else []
     context = {
         "conversation": conversation,
-        "queued": list(selectors.queued_list(**who)),
+        "queued": queued_lines(**who),
         "turns": turns,
         "last_pk": conversation.head_id or 0,
     }

@@ -36,12 +36,13 @@ def feedback_list(*, actor: Actor, verdict: str = "") -> QuerySet[Feedback]:
     """Return feedback with its turns, runs, questions, answers and citations, newest first.
 
     One sees one's own; who may read the audit log sees everybody's, which the form tells people before they send it.
+    Nobody sees any of a conversation that was deleted, although it can still be brought back.
 
     Args:
         verdict: ``good`` or ``bad`` alone; "" for both.
     """
     actor.require("conversation.read")
-    rows: QuerySet[Feedback] = Feedback.objects.visible_to(actor)
+    rows: QuerySet[Feedback] = Feedback.objects.visible_to(actor).filter(turn__conversation__removed_at=None)
     if verdict:
         rows = rows.filter(verdict=verdict)
     said: QuerySet[Message] = Message.objects.defer("words").order_by("pk")

@@ -71,8 +71,8 @@ class ProjectForm(forms.Form):
             self.fields["sharing"].choices = offered  # type: ignore[attr-defined]
 
     def values(self) -> dict[str, Any]:
-        """Return the fields that the page had, for ``project_change``."""
-        return {name: self.cleaned_data[name] for name in self.fields}
+        """Return what was changed, for ``project_change``: an empty choice that was left alone is no choice of all."""
+        return {name: self.cleaned_data[name] for name in self.changed_data}
 
     def refuse(self, error: DomainError) -> None:
         """Show what a service refused at the fields it names, else above the form."""

@@ -70,11 +70,11 @@ def project_conversations(
 
 
 def people_choices(*, actor: Actor) -> list[User]:
-    """Return the other members, with whom a project can be shared; none without the right to see them."""
+    """Return the members, with whom a project can be shared; none without the right to see them."""
     if not actor.can("member.read"):
         return []
-    rows = Membership.objects.visible_to(actor).exclude(user_id=actor.user_id or 0)
-    return [row.user for row in rows.select_related("user").order_by("user__email")]
+    rows = Membership.objects.visible_to(actor).select_related("user")
+    return [row.user for row in rows.order_by("user__email")]
 
 
 def project_instructions(*, actor: Actor, conversation: Conversation) -> str:

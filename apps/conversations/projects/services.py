@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from django.contrib.humanize.templatetags.humanize import intcomma
@@ -57,7 +57,7 @@ def project_create(
         searches_all=not chosen,
         sharing=_sharing(sharing),
     )
-    people = _people(tenant, actor, members)
+    people = _people(tenant, actor, members, owner=owner)
     with transaction.atomic():
         advisory_lock(f"projects:{tenant.pk}:{owner}")
         if Project.objects.filter(tenant=tenant, user_id=owner).count() >= MAX_PROJECTS:
@@ -98,11 +98,14 @@ def project_change(
         "sharing": None if sharing is None else _sharing(sharing),
     }
     chosen = None if collections is None else collections_checked(actor, collections)
-    people = None if members is None else _people(tenant, actor, members)
     with transaction.atomic():
         row = _locked(actor, project)
+        people = None
+        if members is not None:
+            known = set(row.members.values_list("user_id", flat=True))
+            people = _people(tenant, actor, members, owner=row.user_id, known=known)
         changed = [field for field, value in values.items() if value not in (None, getattr(row, field))]
-        before = {"name": row.name, "sharing": row.sharing}
+        before = row.sharing
         for field in changed:
             setattr(row, field, values[field])
         if chosen is not None:
@@ -112,7 +115,7 @@ def project_change(
             changed.append("collections")
         if people is not None:
             row.members.all().delete()
-            _members_write(row, people - {row.user_id})
+            _members_write(row, people)
             changed.append("members")
         if not changed:
             return row
@@ -125,8 +128,8 @@ def project_change(
             object=row,
             data={
                 "changed": changed,
-                "before": before,
-                "after": {"name": row.name, "sharing": row.sharing},
+                "before": {"sharing": before},
+                "after": {"sharing": row.sharing},
                 "conversations_left": left,
             },
         )
@@ -189,6 +192,12 @@ def person_projects_erase(person: User) -> Mapping[str, int]:
     return {"conversations.Project": deleted}
 
 
+def projects_unnamed(actor: Actor, pks: Collection[int]) -> set[int]:
+    """Return those of some projects whose names the actor may not see in the audit trail: other people's own, and deleted ones."""
+    seen = Project.objects.visible_to(actor).filter(pk__in=pks).values_list("pk", flat=True)
+    return {*pks} - {*seen}
+
+
 def _locked(actor: Actor, project: Project) -> Project:
     rows = Project.objects.visible_to(actor).select_for_update(of=("self",))
     row: Project | None = rows.filter(pk=project.pk).first()
@@ -226,12 +235,21 @@ def _members_write(row: Project, people: Iterable[int]) -> None:
     )
 
 
-def _people(tenant: Tenant, actor: Actor, pks: Sequence[int]) -> set[int]:
-    """Return ids of members, each once and without the actor's own. Raises Denied, Invalid."""
-    wanted = set(pks) - {actor.user_id}
-    if not wanted:
-        return set()
-    actor.require("member.read")  # else ids could be tried out
+def _people(
+    tenant: Tenant, actor: Actor, pks: Sequence[int], *, owner: int | None, known: Collection[int] = ()
+) -> set[int]:
+    """Return ids of members, each once and without the owner's.
+
+    Args:
+        known: those of people whom the project is shared with already; they can be kept or left out without further rights.
+
+    Raises:
+        Denied: without the right to see members, others were named.
+        Invalid: a person isn't a member.
+    """
+    wanted = set(pks) - {owner}
+    if wanted - set(known):
+        actor.require("member.read")  # else ids could be tried out
     found = Membership.objects.filter(tenant=tenant, user_id__in=wanted)
     if found.count() != len(wanted):
         raise _refused("members", _("One of the chosen people is not a member of this workspace any more."))

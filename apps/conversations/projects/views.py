@@ -151,9 +151,13 @@ def _form(request: TenantRequest, project: Project) -> ProjectForm:
     if project.sharing == Sharing.MEMBERS and not people:
         people = [part.user for part in project.members.all()]
     collections = scope_collections(actor=request.actor, conversation=None)
-    return ProjectForm(
+    form = ProjectForm(
         request.POST or None,
         initial=initial,
         collections=[(row.pk, row.name) for row in collections],
         people=[(person.pk, str(person)) for person in people if person.pk != project.user_id],
     )
+    if "collections" in form.fields and not project.searches_all and not initial["collections"]:
+        # An empty choice stays what it is, and doesn't mean all here.
+        form.fields["collections"].help_text = _("None (the chosen ones were deleted)")
+    return form

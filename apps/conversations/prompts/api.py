@@ -29,7 +29,7 @@ class PromptsView(TenantAPIView):
         responses=PromptOutput(many=True),
     )
     def get(self, request: Request) -> Response:
-        """List your own prompts and the shared ones, by name."""
+        """List your own prompts and the shared ones, newest first."""
         query = valid(PromptFilter, request.query_params)["q"]
         return self.paginated(selectors.prompt_list(actor=self.actor, query=query), PromptOutput)
 

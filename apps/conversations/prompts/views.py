@@ -58,7 +58,7 @@ def create(request: TenantRequest, tenant_slug: str) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 @allowed("conversation.write")
 def edit(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
-    """Change a prompt; one that may only be used is shown in the list alone."""
+    """Change a prompt; one that may only be used is shown to read."""
     return _form(request, selectors.prompt_get(actor=request.actor, pk=pk))
 
 

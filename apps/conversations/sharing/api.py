@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from typing import Any
 
 from django.http import HttpResponse
 from drf_spectacular.types import OpenApiTypes
@@ -13,6 +14,7 @@ from rest_framework.response import Response
 
 from apps.collections.documents.shapes import UploadOutput
 from apps.conversations.sharing import export_services, services
+from apps.conversations.sharing.papers import MEDIA_TYPES
 from apps.conversations.sharing.selectors import limited_sources, share_list, shared_view
 from apps.conversations.sharing.shapes import (
     AnswerFileFilter,
@@ -100,7 +102,8 @@ class ConversationExportView(ConversationAPIView):
         return Response(ExportOutput(made).data)
 
 
-_FILE = {(200, "application/octet-stream"): OpenApiTypes.BINARY}
+def _files(*forms: str) -> dict[tuple[int, str], Any]:
+    return {(200, MEDIA_TYPES[form].partition(";")[0]): OpenApiTypes.BINARY for form in forms}
 
 
 class ConversationFileView(ConversationAPIView):
@@ -109,7 +112,10 @@ class ConversationFileView(ConversationAPIView):
     actions = {"GET": "conversation.read"}
 
     @extend_schema(
-        operation_id="conversations_file", tags=["conversations"], parameters=[FileFilter], responses=_FILE
+        operation_id="conversations_file",
+        tags=["conversations"],
+        parameters=[FileFilter],
+        responses=_files("docx", "pdf"),
     )
     def get(self, request: Request, pk: int) -> HttpResponse:
         """Export the current branch as a Word or PDF file; its sources are footnotes with the quoted words."""
@@ -125,7 +131,10 @@ class AnswerFileView(ConversationAPIView):
     actions = {"GET": "conversation.read"}
 
     @extend_schema(
-        operation_id="turns_file", tags=["conversations"], parameters=[AnswerFileFilter], responses=_FILE
+        operation_id="turns_file",
+        tags=["conversations"],
+        parameters=[AnswerFileFilter],
+        responses=_files("docx", "pdf", "md"),
     )
     def get(self, request: Request, pk: int, turn_pk: int) -> HttpResponse:
         """Export one answer as a Word, PDF or Markdown file with its sources."""

@@ -13,9 +13,10 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from apps.conversations.models import Conversation
+from apps.conversations.models import Conversation, QueuedQuestion
 from apps.conversations.transcript.locks import project_checked
 from apps.conversations.turns.conversations import conversation_remove
+from apps.conversations.turns.queue import JOB_KIND as QUEUE_JOB
 from basics.errors import Invalid
 from jobs.services import job_enqueue
 from runs.models import ACTIVE, Run
@@ -48,9 +49,8 @@ def conversations_move(
     with transaction.atomic():
         rows = [row for row in _locked(actor, conversations) if row.project_id != project]
         before = {row.pk: row.project_id for row in rows}
+        _write(tenant, rows, project=folder)
         for row in rows:
-            row.project = folder
-            row.save(update_fields=["project"])
             _record(tenant, actor, "conversation.move", row, {"project": project})
     return before
 
@@ -69,9 +69,8 @@ def conversations_archive(
     actor.require("conversation.write")
     with transaction.atomic():
         rows = [row for row in _locked(actor, conversations) if bool(row.archived_at) != is_archived]
+        _write(tenant, rows, archived_at=timezone.now() if is_archived else None)
         for row in rows:
-            row.archived_at = timezone.now() if is_archived else None
-            row.save(update_fields=["archived_at"])
             _record(tenant, actor, "conversation.archive", row, {"is_archived": is_archived})
     return [row.pk for row in rows]
 
@@ -90,9 +89,8 @@ def conversations_delete(*, tenant: Tenant, actor: Actor, conversations: Sequenc
     actor.require("conversation.write")
     with transaction.atomic():
         rows = _locked(actor, conversations)
+        _write(tenant, rows, removed_at=timezone.now())
         for row in rows:
-            row.removed_at = timezone.now()
-            row.save(update_fields=["removed_at"])
             _record(tenant, actor, "conversation.delete", row, {})
         for run in Run.objects.filter(tenant=tenant, turns__conversation__in=rows, status__in=ACTIVE):
             run_stop(tenant=tenant, actor=actor, run=run)
@@ -102,7 +100,7 @@ def conversations_delete(*, tenant: Tenant, actor: Actor, conversations: Sequenc
 
 
 def conversations_undelete(*, tenant: Tenant, actor: Actor, conversations: Sequence[int]) -> list[int]:
-    """Bring back conversations that were deleted less than ``UNDO_S`` ago.
+    """Bring back conversations that were deleted less than ``UNDO_S`` ago; questions that wait in them are asked.
 
     Returns:
         Their ids; those that weren't deleted are left out.
@@ -114,10 +112,13 @@ def conversations_undelete(*, tenant: Tenant, actor: Actor, conversations: Seque
     actor.require("conversation.write")
     with transaction.atomic():
         rows = [row for row in _locked(actor, conversations, removed=True) if row.removed_at is not None]
+        _write(tenant, rows, removed_at=None)
         for row in rows:
-            row.removed_at = None
-            row.save(update_fields=["removed_at"])
             _record(tenant, actor, "conversation.undelete", row, {})
+        # What followed the answer that the deletion stopped found no conversation to ask the next question in.
+        waiting = QueuedQuestion.objects.filter(tenant=tenant, conversation__in=rows)
+        for pk in waiting.order_by().values_list("conversation_id", flat=True).distinct():
+            job_enqueue(tenant=tenant, actor=actor, kind=QUEUE_JOB, payload={"conversation_id": pk})
     return [row.pk for row in rows]
 
 
@@ -161,6 +162,11 @@ def _locked(actor: Actor, pks: Sequence[int], *, removed: bool = False) -> list[
             data={"fields": {"conversations": [_("Unknown conversation.")]}},
         )
     return found
+
+
+def _write(tenant: Tenant, rows: Sequence[Conversation], **values: Any) -> None:
+    """Change locked rows by one statement."""
+    Conversation.objects.filter(tenant=tenant, pk__in=[row.pk for row in rows]).update(**values)
 
 
 def _record(tenant: Tenant, actor: Actor, action: str, row: Conversation, data: dict[str, Any]) -> None:

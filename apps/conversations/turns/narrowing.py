@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 
 from apps.collections.file_tools.toolset import FILE_TOOLS
 from apps.collections.models import Document
-from apps.conversations.assistants.selectors import version_collections
+from apps.conversations.assistants.selectors import version_collections, version_tools
 from apps.conversations.display.limits import NARROWED
 from apps.conversations.models import AssistantVersion, Conversation
 from apps.conversations.transcript import selectors
@@ -88,7 +88,9 @@ def narrowing_checked(
                 "unknown_document", _("This conversation doesn't search one of the documents you named.")
             )
     if found.tools:
-        callable_ = {tool.name for tool in guard_for(actor=actor, scope=scope).tools()}
+        allowed = None if version is None else version_tools(version, scope)
+        guard = guard_for(actor=actor, scope=scope, tools=allowed, off=conversation.tools_off)
+        callable_ = {tool.name for tool in guard.tools()}
         if set(found.tools) - callable_:
             raise _refused("unknown_tool", _("You can't use one of the tools you named. Remove it."))
     return found

@@ -10,6 +10,7 @@ from django.core import signing
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from apps.conversations.models import Conversation
 from apps.conversations.turns import bulk
 from basics.errors import Invalid
 from web.requests import TenantRequest
@@ -44,25 +45,34 @@ def undo_keep(
 
 
 def undo_take(request: TenantRequest) -> Undo | None:
-    """Return what this page offers to undo, once."""
+    """Return what this page offers to undo, once; None for nothing, or what can't be undone any more."""
     found = request.session.pop(_SESSION, None)
-    return None if found is None else Undo(**found)
+    if found is None:
+        return None
+    try:
+        _read(request, found["token"])
+    except signing.BadSignature:
+        return None
+    return Undo(**found)
 
 
 def undo_do(request: TenantRequest, token: str) -> None:
-    """Take back what a token stands for, with the rights of now.
+    """Take back what a token stands for, with the rights of now; conversations that are gone since are left out.
 
     Raises:
         Invalid: ``undo_gone``, it is too late, or the token is not of this workspace; or as the services of ``bulk`` say.
     """
     try:
-        kept = signing.loads(token, salt=_salt(request), max_age=bulk.UNDO_S)
+        kept = _read(request, token)
     except signing.BadSignature as error:
         raise Invalid("undo_gone", _("This can no longer be undone.")) from error
-    rows: list[tuple[int, int | None]] = [(pk, was) for pk, was in kept["rows"]]
-    pks = [pk for pk, _was in rows]
+    did, every = kept["did"], Conversation.objects
+    mine = every.kept_for(request.actor) if did == "delete" else every.visible_to(request.actor)
+    named: dict[int, int | None] = dict(kept["rows"])
+    pks = list(mine.filter(pk__in=named).values_list("pk", flat=True))
+    if not pks:
+        raise Invalid("undo_gone", _("This can no longer be undone."))
     who: dict[str, Any] = {"tenant": request.tenant, "actor": request.actor}
-    did = kept["did"]
     for start in range(0, len(pks), bulk.MOST):
         part = pks[start : start + bulk.MOST]
         if did == "delete":
@@ -70,9 +80,14 @@ def undo_do(request: TenantRequest, token: str) -> None:
         elif did in ("archive", "unarchive"):
             bulk.conversations_archive(**who, conversations=part, is_archived=did == "unarchive")
     if did == "move":
-        for project in {was for _pk, was in rows}:
-            back = [pk for pk, was in rows if was == project]
+        for project in {named[pk] for pk in pks}:
+            back = [pk for pk in pks if named[pk] == project]
             bulk.conversations_move(**who, conversations=back, project=project)
+
+
+def _read(request: TenantRequest, token: str) -> Any:
+    """Return what a token of ``undo_keep`` holds. Raises BadSignature."""
+    return signing.loads(token, salt=_salt(request), max_age=bulk.UNDO_S)
 
 
 def _said(did: str, n: int) -> str:

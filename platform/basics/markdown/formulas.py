@@ -45,8 +45,9 @@ _EMS = {"em": 1, "ex": 0.5, "mu": 1 / 18, "px": 1 / 16, "pt": 1 / 12, "mm": 0.25
 _WIDEST, _FURTHEST_BACK = 12, 6
 """Ems of one length, and of all that lead back: with more, a formula could be drawn over what isn't part of the text."""
 _ENDS = {"$": "$", "$$": "$$", r"\(": r"\)", r"\[": r"\]"}
+# Not possessive (*+): before 3.11.5, Python is wrong about that with alternatives in it.
 _CLOSING = {
-    closes: re.compile(rf"(?:(?!{re.escape(closes)})(?:\\.|[^\\]))*+{re.escape(closes)}", re.DOTALL)
+    closes: re.compile(rf"(?:(?!{re.escape(closes)})(?:\\.|[^\\]))*{re.escape(closes)}", re.DOTALL)
     for closes in _ENDS.values()
 }
 _SIGNS = re.compile(r"[\\^_{}=<>+*|]")

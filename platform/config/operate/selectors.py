@@ -178,10 +178,11 @@ class Installation:
 
     @property
     def state(self) -> str:
-        """ "bad" when something critical is wrong, "warn" when something needs a look, else "ok"."""
+        """ "bad" when something critical is wrong, "warn" when something needs a look, as backups that nobody makes do, else "ok"."""
         if self.wrong or any(alert.rule.severity == "critical" for alert in self.alerts):
             return "bad"
-        return "warn" if any(alert.rule.severity == "warning" for alert in self.alerts) else "ok"
+        is_warned = any(alert.rule.severity == "warning" for alert in self.alerts)
+        return "warn" if is_warned or not self.backups.is_scheduled else "ok"
 
 
 class Kept(Generic[T]):

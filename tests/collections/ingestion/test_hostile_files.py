@@ -312,7 +312,15 @@ FILES: list[tuple[str, Maker, set[str]]] = [
         READY | ANY_FAILURE,
     ),
     ("times.srt", raw(lambda: b"1\n00:00:01,000 --> 00:00:02,000\n" * 50_000 + b"words"), READY),
-    ("marks.vtt", raw(lambda: b"WEBVTT\n\n00:01.000 --> 00:02.000\n" + b"<v " * 500_000 + b"words"), READY),
+    (
+        "marks.vtt",
+        raw(
+            lambda: (
+                b"WEBVTT\n\n00:01.000 --> 00:02.000\n" + b"<v " * 500_000 + b"<v" + b" " * 500_000 + b"words"
+            )
+        ),
+        READY,
+    ),
     ("arrows.vtt", raw(lambda: b"WEBVTT\n\n" + b"1:1" * 300_000 + b" --> words"), READY),
     ("deep.html", raw(lambda: b"<html><body>" + b"<b>" * 100_000 + CODE.encode()), READY),
     (

@@ -330,7 +330,7 @@ def test_a_turn_searches_what_person_conversation_and_assistant_share(
     one.delete()
     two.delete()
     nothing = prepared(asked(who, assistant="clerk"))
-    assert (nothing.collections, nothing.only) == ([], frozenset())
+    assert (nothing.collections, nothing.narrowed.collections) == ([], frozenset())
 
 
 def test_a_toolkit_narrows_and_a_deleted_one_leaves_no_tool(cast: Cast, who: dict[str, Any]) -> None:

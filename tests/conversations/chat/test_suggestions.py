@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from django.test import Client
@@ -11,6 +12,7 @@ from django.urls import reverse
 
 from apps.conversations.chat.suggestions import SHOWN, Suggestion, Where, suggestions, where_of
 from apps.conversations.models import Turn
+from apps.conversations.projects.services import project_create
 from apps.conversations.prompts.services import prompt_create
 from apps.conversations.turns.conversations import conversation_create
 from apps.tools.toolset.bundles import bundle_list
@@ -47,7 +49,12 @@ def test_mentions_are_what_the_conversation_searches_and_the_person_may_see(cast
         tenant=cast.tenant, actor=cast.actor("member"), collections=[ours.collection.pk]
     )
     inside = where_of(actor=cast.actor("member"), conversation=conversation.pk, assistant="", collections=())
-    for where in (inside, Where(collections=[ours.collection.pk])):
+    project = project_create(
+        tenant=cast.tenant, actor=cast.actor("member"), name="P", collections=[ours.collection.pk]
+    )
+    begun: dict[str, Any] = {"conversation": None, "assistant": "", "collections": (), "project": project.pk}
+    in_project = where_of(actor=cast.actor("member"), **begun)
+    for where in (inside, in_project, Where(collections=[ours.collection.pk])):
         assert [line.title for line in lines(cast, "mentions", where=where)] == ["Tariffs", "duties.pdf"]
     beside.document.is_restricted = True
     beside.document.save(update_fields=["is_restricted"])
@@ -74,6 +81,10 @@ def test_tools_have_a_title_and_a_sentence_for_people_and_come_few_at_a_time(cas
     first, *_others = lines(cast, "tools", "calcul")
     assert (first.value, first.title) == ("calculate", "Calculator")
     assert [line.value for line in lines(cast, "tools", "calculate")] == ["calculate"], "and by its code name"
+    off = Where(off=["calculate"])
+    assert lines(cast, "tools", "calculate", where=off) == []
+    (menu,) = suggestions(actor=cast.actor("member"), what="tools", query="calcul", where=off, is_menu=True)
+    assert [line.value for line in menu.lines] == ["calculate"], "the menu switches it on again"
 
 
 def test_page_takes_chips_and_lists_are_escaped(cast: Cast, client: Client) -> None:

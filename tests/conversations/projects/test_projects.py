@@ -13,13 +13,15 @@ from django.test import Client
 from django.utils import timezone
 
 from apps.collections.models import Collection
-from apps.conversations.models import Conversation, ConversationShare, Project, ProjectMember
+from apps.conversations.feedback.selectors import feedback_list
+from apps.conversations.models import Conversation, ConversationShare, Feedback, Project, ProjectMember
 from apps.conversations.projects import selectors
 from apps.conversations.projects.services import (
     person_projects_erase,
     project_change,
     project_create,
     project_delete,
+    projects_unnamed,
 )
 from apps.conversations.transcript.search import conversation_find
 from apps.conversations.transcript.selectors import conversation_get, conversation_list, scope_names
@@ -71,6 +73,9 @@ def test_project_is_its_owners_until_it_is_shared_and_never_another_workspaces(c
             begin(cast, role, project)
         with pytest.raises(Missing):
             change(cast, role, project, name="Mine")
+    with tenant_scope(cast.tenant.pk):  # nor does its name stand in the audit trail for others
+        assert projects_unnamed(cast.actor("owner"), [project.pk]) == {project.pk}
+        assert projects_unnamed(cast.actor("member"), [project.pk]) == set()
     change(cast, "member", project, sharing="members", members=[cast.user("viewer").pk])
     assert [seen(cast, role) for role in ("viewer", "owner", "outsider")] == [["Leases"], [], []]
     change(cast, "member", project, sharing="workspace")
@@ -84,7 +89,9 @@ def test_project_is_its_owners_until_it_is_shared_and_never_another_workspaces(c
         make(cast, "viewer", sharing="members", members=[cast.user("owner").pk])
     with tenant_scope(cast.tenant.pk):
         assert not ProjectMember.objects.filter(user=cast.user("outsider")).exists()
-        assert AuditEvent.objects.filter(action="project.change").count() == 3
+        told = AuditEvent.objects.filter(action="project.change")
+        assert told.count() == 3
+        assert "2026" not in str([event.data for event in told])
 
 
 def test_shared_project_shows_no_one_elses_conversation(cast: Cast) -> None:
@@ -121,6 +128,36 @@ def test_conversation_begins_with_the_projects_collections_and_never_with_more(
     foreign = make_collection(cast.other_tenant, "Theirs")
     with pytest.raises(Invalid):
         change(cast, "member", project, collections=[foreign.pk])
+
+
+def test_form_changes_nothing_that_was_left_as_it_was(cast: Cast, library: Library) -> None:
+    make_collection(cast.tenant, "Other")
+    people = {role: cast.user(role).pk for role in ("admin", "viewer")}
+    project = make(
+        cast, collections=[library.collection.pk], sharing="members", members=list(people.values())
+    )
+    form: dict[str, Any] = {
+        "name": "Leases 2026",
+        "sharing": "members",
+        "collections": [library.collection.pk],
+        "members": list(people.values()),
+    }
+    edit = url("project-edit", cast, project.pk)
+    assert client_of(cast, "admin").post(edit, form).status_code == 302
+    assert client_of(cast, "admin").post(edit, form | {"members": [people["admin"]]}).status_code == 302
+    assert [seen(cast, role) for role in ("admin", "viewer")] == [["Leases 2026"], []]
+    with tenant_scope(cast.tenant.pk):
+        Collection.objects.filter(pk=form.pop("collections")[0]).delete()
+        # An owner who may not list members any more keeps those there are, and can leave some out.
+        Project.objects.update(user=cast.user("viewer"))
+    page = client_of(cast, "viewer").post(edit, form | {"name": "Rents", "members": [people["admin"]]})
+    assert page.status_code == 302
+    with tenant_scope(cast.tenant.pk):
+        left = Project.objects.get()
+        assert (left.name, left.searches_all) == ("Rents", False)  # no collection that is left isn't all
+        assert [row.user_id for row in left.members.all()] == [people["admin"]]
+    assert client_of(cast, "viewer").post(edit, form | {"members": []}).status_code == 302
+    assert seen(cast, "admin") == []
 
 
 async def test_instructions_reach_the_model_last_and_only_while_the_project_is_seen(
@@ -180,6 +217,7 @@ def test_deleted_conversations_are_no_ones_for_an_hour_and_then_gone(cast: Cast)
     row = turn.conversation
     who: dict[str, Any] = {"tenant": cast.tenant, "actor": cast.actor("member"), "conversations": [row.pk]}
     with tenant_scope(cast.tenant.pk):
+        Feedback.objects.create(tenant=cast.tenant, turn=turn, user=cast.user("member"), verdict="good")
         share = ConversationShare.objects.create(
             tenant=cast.tenant,
             conversation=row,
@@ -190,6 +228,7 @@ def test_deleted_conversations_are_no_ones_for_an_hour_and_then_gone(cast: Cast)
         bulk.conversations_delete(**who)
         assert not conversation_list(actor=cast.actor("member"), archived=None).exists()
         assert conversation_find(actor=cast.actor("member"), query="notice") == []
+        assert not feedback_list(actor=cast.actor("owner")).exists()
         with pytest.raises(Missing):
             conversation_get(actor=cast.actor("member"), pk=row.pk)
         assert not fresh(turn).is_active  # its answer was stopped
@@ -199,6 +238,7 @@ def test_deleted_conversations_are_no_ones_for_an_hour_and_then_gone(cast: Cast)
     with tenant_scope(cast.tenant.pk):
         assert 0 < bulk.removed_purge(tenant=cast.tenant) <= bulk.UNDO_S
         assert bulk.conversations_undelete(**who) == [row.pk]
+        assert feedback_list(actor=cast.actor("owner")).count() == 1
         assert conversation_get(actor=cast.actor("member"), pk=row.pk).pk == row.pk
         bulk.conversations_delete(**who)
         later = timezone.now() + datetime.timedelta(seconds=bulk.UNDO_S + 1)
@@ -280,6 +320,12 @@ def test_pages_create_move_and_undo(cast: Cast) -> None:
     stranger = client_of(cast, "owner")
     assert stranger.get(url("project", cast, project.pk)).status_code == 404
     assert stranger.post(url("bulk-undo", cast), {"undo": page.context["undo"].token}).status_code == 400
+    gone, left = (begin(cast, "member", None).pk for _ in range(2))
+    page = client.post(url("bulk", cast), {"conversations": [gone, left], "do": "archive"}, follow=True)
+    client.post(url("delete", cast, gone))
+    assert client.post(url("bulk-undo", cast), {"undo": page.context["undo"].token}).status_code == 302
+    with tenant_scope(cast.tenant.pk):  # what is gone for good doesn't keep the others from coming back
+        assert Conversation.objects.get(pk=left).archived_at is None
 
 
 def test_import_ends_what_was_deleted_when_its_file_was_made(cast: Cast) -> None:

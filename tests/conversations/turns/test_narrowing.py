@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections.abc import Iterator
 from typing import Any
@@ -12,7 +13,9 @@ from apps.collections.documents import access
 from apps.collections.file_tools.toolset import FILE_TOOLS
 from apps.collections.models import Collection, Document
 from apps.conversations import tasks
+from apps.conversations.chat.queued_lines import queued_lines
 from apps.conversations.models import Turn
+from apps.conversations.projects.services import project_create
 from apps.conversations.toolset.bundle import BUNDLE, SCOPE, TOOLSET, Scope
 from apps.conversations.toolset.results import Searching
 from apps.conversations.turns.conversations import conversation_create
@@ -69,14 +72,19 @@ def test_only_what_the_conversation_searches_and_the_person_may_use_can_be_named
             tenant=cast.other_tenant, name="Theirs", space_id=ours.collection.space_id
         )
     one = {"collections": [ours.collection.pk]}
+    project = project_create(
+        tenant=cast.tenant, actor=cast.actor("member"), name="P", collections=one["collections"]
+    )
     for code, narrowing, scope in (
         ("unknown_collection", Narrowing(collections=(theirs.pk,)), {}),
         ("unknown_collection", Narrowing(collections=(beside.collection.pk,)), one),
+        ("unknown_collection", Narrowing(collections=(beside.collection.pk,)), {"project": project.pk}),
         ("unknown_document", Narrowing(documents=(beside.document.pk,)), one),
         ("unknown_document", Narrowing(documents=(kept.document.pk,)), {}),
         ("unknown_document", Narrowing(documents=(2**40,)), {}),
         ("unknown_tool", Narrowing(tools=("no_such",)), {}),
         ("unknown_tool", Narrowing(tools=("lookup_hts_code",)), {}),  # nobody has granted it
+        ("unknown_tool", Narrowing(tools=("calculate",)), {"tools_off": ["calculate"]}),
         ("narrowing_mixed", Narrowing((ours.collection.pk,), (ours.document.pk,)), {}),
         ("narrowing_too_long", Narrowing(tuple(range(1, 22))), {}),
     ):
@@ -84,9 +92,9 @@ def test_only_what_the_conversation_searches_and_the_person_may_use_can_be_named
             submit(cast, narrowing, scope=scope)
         assert refused.value.code == code, narrowing
     named = Narrowing(documents=(ours.document.pk, ours.document.pk), tools=("calculate",))
-    assert narrowing_of(submit(cast, named, scope=one).run) == Narrowing(
-        (), (ours.document.pk,), ("calculate",)
-    )
+    for place in (one, {"project": project.pk}):
+        found = narrowing_of(submit(cast, named, scope=place).run)
+        assert found == Narrowing((), (ours.document.pk,), ("calculate",))
 
 
 def test_collections_and_tools_narrow_what_the_answer_has(cast: Cast) -> None:
@@ -145,6 +153,9 @@ def test_it_stays_with_the_question_and_with_no_other(cast: Cast) -> None:
         narrowing=named,
     )
     assert waiting.request["narrowed"]["tools"] == ["calculate"]  # type: ignore[union-attr]
+    (line,) = queued_lines(actor=cast.actor("member"), conversation=first.conversation)
+    assert line.limits == ["1 tool only"]
+    assert [(chip["kind"], chip["title"]) for chip in json.loads(line.named)] == [("tool", "Calculator")]
     ended(first)
     who: dict[str, Any] = {"tenant": cast.tenant, "actor": cast.actor("member")}
     again = turn_retry(**who, turn=Turn.objects.get(pk=first.pk))

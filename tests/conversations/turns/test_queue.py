@@ -12,7 +12,7 @@ from django.test import Client
 
 from apps.conversations.models import Conversation, QueuedQuestion, Turn
 from apps.conversations.transcript import selectors
-from apps.conversations.turns import conversations, drafts
+from apps.conversations.turns import bulk, conversations, drafts
 from apps.conversations.turns import queue as turns_queue
 from apps.conversations.turns import services as turns_services
 from basics.errors import Conflict, Invalid, Missing
@@ -200,3 +200,19 @@ def test_draft_stays_beside_what_is_asked_from_the_queue(cast: Cast) -> None:
             tenant=cast.tenant, actor=cast.actor("owner"), conversation=first.conversation, text="x"
         )
     assert fresh(first).conversation.draft == "Something else"
+
+
+def test_question_that_waits_is_asked_when_its_conversation_is_brought_back(cast: Cast) -> None:
+    turn = ask(cast, "First?")
+    queue(cast, turn, "Then?")
+    who: dict[str, Any] = {"tenant": cast.tenant, "actor": cast.actor("member")}
+    who["conversations"] = [turn.conversation_id]
+    with tenant_scope(cast.tenant.pk):
+        bulk.conversations_delete(**who)
+    assert next_asked(cast, turn) is None  # the job that follows the stopped answer finds nothing
+    before = queue_jobs(cast)
+    with tenant_scope(cast.tenant.pk):
+        bulk.conversations_undelete(**who)
+    assert queue_jobs(cast) == before + 1
+    assert next_asked(cast, turn) is not None
+    assert waiting(cast, turn) == []

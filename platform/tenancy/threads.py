@@ -23,7 +23,7 @@ def _repeat(work: Callable[[], object], every_s: float) -> None:
         try:
             work()
         except Exception:  # nobody is above to hear of it, and the next round may do better
-            log.exception("blob_round_failed", work=work.__name__)
+            log.exception("round_failed", work=work.__name__)
         finally:
             with suppress(DatabaseError):
                 connection.close()  # back to the pool
