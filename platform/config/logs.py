@@ -69,7 +69,8 @@ def _is_news(record: logging.LogRecord) -> bool:
     """
     from django.core.exceptions import DisallowedHost
 
-    request, status = getattr(record, "request", None), getattr(record, "status_code", None)
+    request: Any = getattr(record, "request", None)
+    status = getattr(record, "status_code", None)
     if getattr(request, "path", "") == "/readyz" and status == 503:
         return False
     if status == 400 and hasattr(request, "get_host"):

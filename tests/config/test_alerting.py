@@ -17,7 +17,7 @@ from config import env
 from config.operate import alerting
 from config.operate.alerting import Watch
 from config.operate.alerts import RULES, Alert
-from tenancy.readings import Figure
+from tenancy.readings import Figure, readings
 
 FAILED = next(Alert(rule, "") for rule in RULES if rule.name == "GroundworkBackupFailed")
 AWAY = next(Alert(rule, "") for rule in RULES if rule.name == "GroundworkDatabaseAway")
@@ -63,7 +63,7 @@ def now(monkeypatch: pytest.MonkeyPatch) -> list[Alert]:
     """What fires now; a test changes it."""
     found: list[Alert] = []
     monkeypatch.setattr(alerting, "alerts_now", lambda figures: list(found))
-    monkeypatch.setattr(alerting.readings, "figures", lambda: [Figure("backup_failed", "", 1)])
+    monkeypatch.setattr(readings, "figures", lambda: [Figure("backup_failed", "", 1)])
     return found
 
 
@@ -129,7 +129,7 @@ def test_an_alert_goes_on_while_nothing_looks_or_its_figure_cannot_be_read(
     second = watch()
     assert (second.look(), second.look()) == (0, 0)
     now.clear()
-    monkeypatch.setattr(alerting.readings, "figures", list)
+    monkeypatch.setattr(readings, "figures", list)
     for _ in range(4):
         at[0] += 60
         assert second.look() == 0

@@ -25,7 +25,7 @@ _MARK = re.compile(
     rf"</?(?:[biuv]|c|lang|ruby|rt|font)(?:[.\s][^<>\n]{{0,300}})?>|<{_TIME}>|\{{\\[^{{}}\n]{{1,60}}\}}",
     re.IGNORECASE,
 )
-_VOICE = re.compile(r"<v(?:\.[^\s<>]{1,100})?[ \t]++([^<>\n]{1,200})>", re.IGNORECASE)
+_VOICE = re.compile(r"<v(?:\.[^\s<>]{1,100})?[ \t]+([^\s<>][^<>\n]{0,199})>", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"[.!?…。！？؟][\"'”’»)\]]*\Z")
 _ASIDE = re.compile(r"(?:NOTE|STYLE|REGION)(?:[ \t].*)?\Z")
 _MOST_CHARS = 400  # of a row: what is said without a full stop is cut there
