@@ -110,6 +110,18 @@ def test_nothing_is_lost_of_what_is_longer_than_a_page() -> None:
     ]
 
 
+def test_footnotes_of_one_line_that_no_page_has_room_for_follow_on_the_next() -> None:
+    runs = [run for n in range(1, 41) for run in (Run("w "), Run("", note=n))]
+    notes = [Note(f"Source{n}.", "quoted words " * 40) for n in range(1, 41)]
+    made = pages(
+        pdf_write(Paper("T", [Block("paragraph", runs), Block("paragraph", [Run("After.")])], notes))
+    )
+    assert len(made) > 2
+    said = " ".join(made)
+    assert [said.count(f" Source{n}. “") for n in range(1, 41)] == [1] * 40
+    assert said.count("After.") == 1
+
+
 def test_no_character_of_a_text_is_a_reference() -> None:
     block = Block("paragraph", [Run("שלום \ue100 עולם"), Run("", note=7)])
     (made,) = pages(pdf_write(Paper("T", [block], [Note(f"Source {chr(64 + n)}") for n in range(1, 8)])))

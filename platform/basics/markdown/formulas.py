@@ -46,9 +46,11 @@ _WIDEST, _FURTHEST_BACK = 12, 6
 """Ems of one length, and of all that lead back: with more, a formula could be drawn over what isn't part of the text."""
 _ENDS = {"$": "$", "$$": "$$", r"\(": r"\)", r"\[": r"\]"}
 # Not possessive (*+): before 3.11.5, Python is wrong about that with alternatives in it.
-_CLOSING = {
-    closes: re.compile(rf"(?:(?!{re.escape(closes)})(?:\\.|[^\\]))*{re.escape(closes)}", re.DOTALL)
-    for closes in _ENDS.values()
+_CLOSING = {  # unrolled: each character is looked at once, and once more where there is no end
+    "$": re.compile(r"[^\\$]*(?:\\.[^\\$]*)*\$", re.DOTALL),
+    "$$": re.compile(r"[^\\$]*(?:(?:\\.|\$(?!\$))[^\\$]*)*\$\$", re.DOTALL),
+    r"\)": re.compile(r"[^\\]*(?:\\[^)][^\\]*)*\\\)", re.DOTALL),
+    r"\]": re.compile(r"[^\\]*(?:\\[^\]][^\\]*)*\\\]", re.DOTALL),
 }
 _SIGNS = re.compile(r"[\\^_{}=<>+*|]")
 _NUMBER = re.compile(r"[\d.,\s]+")

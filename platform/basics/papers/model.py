@@ -108,6 +108,23 @@ def runs_text(runs: Sequence[Run]) -> str:
     return "".join(run.text for run in runs)
 
 
+def runs_portioned(runs: Sequence[Run], most: int) -> list[list[Run]]:
+    """Cut runs into portions of at most so many characters, between words where there are any."""
+    portions: list[list[Run]] = [[]]
+    room = most
+    for run in runs:
+        text = run.text
+        while len(text) > room:
+            cut = text.rfind(" ", 0, room) + 1 or (room if room == most else 0)
+            if cut:
+                portions[-1].append(replace(run, text=text[:cut]))
+            portions.append([])
+            text, room = text[cut:], most
+        portions[-1].append(replace(run, text=text))
+        room -= len(text)
+    return portions
+
+
 class Reader:
     """Makes blocks of tokens.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from html import escape
 from typing import Any
 
@@ -22,7 +22,7 @@ from reportlab.platypus import Paragraph, Table
 from reportlab.platypus.tables import TableStyle
 
 from basics.papers.fonts import BOLD, ITALIC, MONO, TEXT, Chooser
-from basics.papers.model import Block, Note, Paper, Run, is_right_to_left, runs_text, writable
+from basics.papers.model import Block, Note, Paper, Run, is_right_to_left, runs_portioned, runs_text, writable
 from basics.papers.right_to_left import MARKS, has_right_to_left, joined, seen
 from basics.texts import gettext as _
 
@@ -132,7 +132,7 @@ class _Setter:
         self, runs: Sequence[Run], size: float, left: float = 0, below: float = 0, sign: str = ""
     ) -> Iterator[_Flow]:
         """Yield a paragraph, in portions where it is very long."""
-        portions = _portions(runs)
+        portions = runs_portioned(runs, _PORTION)
         for place, portion in enumerate(portions):
             drawn = self.paragraph(portion, size, left, "" if place else sign)
             yield _Flow(drawn, left=left, below=below if place == len(portions) - 1 else 0)
@@ -248,23 +248,6 @@ class _Setter:
             )
 
 
-def _portions(runs: Sequence[Run]) -> list[list[Run]]:
-    """Cut runs into portions of at most ``_PORTION`` characters, between words if there are any."""
-    portions: list[list[Run]] = [[]]
-    room = _PORTION
-    for run in runs:
-        text = run.text
-        while len(text) > room:
-            cut = text.rfind(" ", 0, room) + 1 or (room if room == _PORTION else 0)
-            if cut:
-                portions[-1].append(replace(run, text=text[:cut]))
-            portions.append([])
-            text, room = text[cut:], _PORTION
-        portions[-1].append(replace(run, text=text))
-        room -= len(text)
-    return portions
-
-
 def _fitting(word: str, size: float, width: float) -> Iterator[str]:
     """Yield a word, in parts where no line has room for it."""
     wide = stringWidth(word, TEXT, size)
@@ -292,6 +275,7 @@ class _Pages:
         self._canvas, self._notes = canvas, notes
         self._heights = [float(note.wrap(_WIDTH, 10_000)[1]) + 2 for note in notes]
         self._noted: set[int] = set()
+        self._late: list[int] = []  # footnotes for which the page of their reference had no room
         self._number = 0
         self._begin()
 
@@ -300,12 +284,20 @@ class _Pages:
         for flow in flows:
             self._put(flow)
         self._end()
+        while self._late:
+            self._begin()
+            self._end()
 
     def _begin(self) -> None:
         self._number += 1
         self._y = A4[1] - _MARGIN
         self._here: list[int] = []
-        self._is_empty = True
+        self._late_take()
+        self._is_empty = not self._here
+
+    def _late_take(self) -> None:
+        while self._late and self._room(self._late[:1]) >= 0:
+            self._here.append(self._late.pop(0))
 
     def _end(self) -> None:
         y = _FOOT + self._height(self._here)
@@ -337,7 +329,11 @@ class _Pages:
             elif (
                 self._is_empty
             ):  # it doesn't fit a page at all: a row of a table, or one line with very many footnotes
-                self._draw(flow, drawn, height, above, notes)
+                drawn.wrap(width, 10_000)  # what was tried in parts is in lines no more
+                self._draw(flow, drawn, height, above, ())
+                self._noted |= set(notes)
+                self._late += notes
+                self._late_take()
                 return
             self._end()
             self._begin()

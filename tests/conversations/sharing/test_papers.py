@@ -13,6 +13,7 @@ import pypdfium2
 import pytest
 from asgiref.sync import sync_to_async
 
+from apps.collections.documents.access import document_access_set
 from apps.collections.ingestion.readers.docx import DocxReader
 from apps.collections.ingestion.types import ReaderLimits
 from apps.collections.models import Document
@@ -107,11 +108,17 @@ async def test_what_was_read_for_an_earlier_answer_is_named_before_a_later_one_i
 
     def named() -> None:
         with tenant_scope(cast.tenant.pk):
-            Document.objects.update(is_restricted=True)
-            actor = cast.actor("owner")
+            (cited,) = told.citations.values_list("document_id", "document_name").distinct()
+            document_access_set(
+                tenant=cast.tenant,
+                actor=cast.actor("owner"),
+                document=Document.objects.get(pk=cited[0]),
+                is_restricted=True,
+                roles=["owner", "member"],
+            )
             conversation = Conversation.objects.get(pk=told.conversation_id)
-            names = limited_sources(actor=actor, conversation=conversation, turn=later)
-            assert names == [told.citations.values_list("document_name", flat=True)[0]]
+            names = limited_sources(actor=cast.actor("member"), conversation=conversation, turn=later)
+            assert names == [cited[1]]
 
     await sync_to_async(named)()
 
