@@ -44,6 +44,10 @@ def project_rows(*, actor: Actor) -> QuerySet[Project]:
     """Return the rows of ``project_list``, each with ``scope`` and ``members`` as far as the actor may know of them."""
     there = Membership.objects.filter(tenant_id=actor.tenant_id, user_id=OuterRef("user_id"))
     people = ProjectMember.objects.visible_to(actor).filter(Exists(there)).select_related("user")
+    if not actor.can(
+        "member.read"
+    ):  # others' addresses are not theirs to read, but of those they chose themselves
+        people = people.filter(Q(user_id=actor.user_id) | Q(project__user_id=actor.user_id))
     chosen = ProjectCollection.objects.visible_to(actor).filter(
         collection__in=Collection.objects.visible_to(actor)
     )

@@ -160,6 +160,18 @@ def test_form_changes_nothing_that_was_left_as_it_was(cast: Cast, library: Libra
     assert seen(cast, "admin") == []
 
 
+def test_who_may_not_list_members_reads_no_address_of_others_in_a_project(cast: Cast) -> None:
+    people = [cast.user(role).pk for role in ("viewer", "admin")]
+    project = make(cast, "owner", sharing="members", members=people)
+    page = client_of(cast, "viewer").get(url("project", cast, project.pk)).content.decode()
+    assert cast.user("viewer").email in page
+    assert cast.user("admin").email not in page
+    assert (
+        cast.user("admin").email
+        in client_of(cast, "admin").get(url("project", cast, project.pk)).content.decode()
+    )
+
+
 async def test_instructions_reach_the_model_last_and_only_while_the_project_is_seen(
     cast: Cast, library: Library, found: Any, lane_threads: Executor, monkeypatch: Any
 ) -> None:
