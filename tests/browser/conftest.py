@@ -46,7 +46,6 @@ MODELS = (
     "fake-search-words90-gap40",
     "fake-search-words90-gap40-held",
     "fake-words400-gap50-held",
-    "fake-words400-gap50",
     "fake-fail500",
     "fake-search-words60-gap10-cut",
     "fake-words600-gap10",

@@ -8,7 +8,6 @@ from playwright.sync_api import Route, expect
 
 from tests.browser.portal import Portal, assert_like_fresh
 
-QUICK = "fake-words400-gap50"
 SHORT = "fake-search-words40-gap15"
 
 
