@@ -1,8 +1,7 @@
 """How much does a search slow down while a backup of the same database is written?
 
 Blocks of searches (``search_run``, the embedding of the question included) in a collection of a tenth of all chunks, in
-turns: one with nothing beside, one while ``manage.py backup create`` writes all rows to a new place, and one while it does
-so with a lower priority (``nice``). A block beside ends when its backup does, or after 20 seconds, which end the backup.
+turns: one with nothing beside, one while ``manage.py backup create`` writes all rows to a new place. A block beside ends when its backup does, or after 20 seconds, which end the backup.
 Told are medians of the pairs' ratios: wall time, and processor time of this process and of its database session. Wall time
 is what a person waits, but on a busy machine it moves with whatever else runs, so blocks alternate, and the ratio of each
 pair is told as well. The bar is a slowdown of 10 %; it isn't looked at if others keep the machine busy.
@@ -31,7 +30,6 @@ from _stack import database, load  # noqa: E402
 from creep import BUSY  # noqa: E402
 
 QUIET_S, MOST_S, BAR = 8.0, 20.0, 1.10
-NICE = {"beside": 0, "beside_nice": 10}
 
 
 class Searches:
@@ -64,12 +62,10 @@ class Searches:
         return {"ms": times, "cpu_ms": (self._cpu_s() - spent) * 1000 / max(1, len(times))}
 
 
-def backup(folder: str, niceness: int) -> subprocess.Popen[bytes]:
+def backup(folder: str) -> subprocess.Popen[bytes]:
     """Begin a backup."""
     command = [sys.executable, "manage.py", "backup", "create", folder]
-    return subprocess.Popen(
-        command, cwd=ROOT, stdout=subprocess.DEVNULL, preexec_fn=lambda: os.nice(niceness) and None
-    )
+    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL)
 
 
 def is_reading(process: subprocess.Popen[bytes], line: Any) -> bool:
@@ -78,12 +74,12 @@ def is_reading(process: subprocess.Popen[bytes], line: Any) -> bool:
     return bool(line.execute(query).fetchone()[0]) or process.poll() is not None
 
 
-def beside(searches: Searches, niceness: int) -> tuple[dict[str, Any], float]:
+def beside(searches: Searches) -> tuple[dict[str, Any], float]:
     """Search while a backup is written; return what the searches took, and the seconds of reading that were seen."""
     import psycopg
 
     with tempfile.TemporaryDirectory(prefix="groundwork-backup-") as folder:
-        process = backup(folder, niceness)
+        process = backup(folder)
         # A session of its own: within a transaction, what others do is seen as it was at the first look.
         with psycopg.connect(os.environ["DATABASE_URL"], autocommit=True) as line:
             while not is_reading(process, line):
@@ -126,13 +122,12 @@ def run(chunks: int, rounds: int) -> dict[str, Any]:
         for _ in range(2):  # caches and prepared statements
             until = time.monotonic() + 1
             searches.block(lambda until=until: time.monotonic() < until)
-        blocks: dict[str, list[Any]] = {"quiet": [], **{kind: [] for kind in NICE}}
+        blocks: dict[str, list[Any]] = {"quiet": [], "beside": []}
         for _ in range(rounds):
             until = time.monotonic() + QUIET_S
             blocks["quiet"].append(searches.block(lambda until=until: time.monotonic() < until))
-            for kind, niceness in NICE.items():
-                told, seconds = beside(searches, niceness)
-                blocks[kind].append({**told, "seconds": seconds})
+            told, seconds = beside(searches)
+            blocks["beside"].append({**told, "seconds": seconds})
             print({kind: median_of(every[-1:]) for kind, every in blocks.items()}, flush=True)
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_database_size(current_database())")
@@ -147,13 +142,11 @@ def run(chunks: int, rounds: int) -> dict[str, Any]:
     for kind, every in blocks.items():
         result[f"{kind}_searches"] = sum(len(one["ms"]) for one in every)
         result[f"{kind}_ms"] = median_of(every)
-        if kind != "quiet":
-            pairs = list(zip(blocks["quiet"], every, strict=True))
-            walls = [round(median_of([b]) / median_of([a]), 3) for a, b in pairs]
-            cpus = [round(b["cpu_ms"] / a["cpu_ms"], 3) for a, b in pairs]
-            result |= {f"{kind}_wall_ratios": walls, f"{kind}_cpu_ratios": cpus}
-            result |= {f"{kind}_wall": statistics.median(walls), f"{kind}_cpu": statistics.median(cpus)}
-    return result
+    pairs = list(zip(blocks["quiet"], blocks["beside"], strict=True))
+    walls = [round(median_of([b]) / median_of([a]), 3) for a, b in pairs]
+    cpus = [round(b["cpu_ms"] / a["cpu_ms"], 3) for a, b in pairs]
+    result |= {"beside_wall_ratios": walls, "beside_cpu_ratios": cpus}
+    return result | {"beside_wall": statistics.median(walls), "beside_cpu": statistics.median(cpus)}
 
 
 def median_of(blocks: list[Any]) -> float:

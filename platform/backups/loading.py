@@ -18,6 +18,7 @@ from backups.errors import BackupDamaged, BackupRefused
 from backups.manifest import Manifest, SequenceState, Table
 from backups.parts import BackupKey, part_read
 from backups.places import Place, workroom
+from backups.priority import session_follow
 from backups.tables import (
     SELF_KEPT,
     RowSum,
@@ -262,4 +263,5 @@ def fresh_line() -> psycopg.Connection[Any]:
     """Open a session as the owner of the tables, with values written and read as in backups."""
     line = direct_connection()
     settings_pin(line)
+    session_follow(line)
     return line

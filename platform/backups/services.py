@@ -23,6 +23,7 @@ from backups.manifest import Manifest, Originals, Part, SequenceState, Table, ma
 from backups.originals import OriginalsWriter, originals_read
 from backups.parts import BackupKey, part_write
 from backups.places import NAME, Place, manifest_key, workroom
+from backups.priority import thread_yield
 from backups.snapshot import RowsWriter, Snapshot, alone, line_check, snapshot
 from blobs.stores import store
 from tenancy.health import check_migrations, migrations_unknown
@@ -84,6 +85,7 @@ def backup_create(
         StoreAway: the place, or the store of files, doesn't answer.
     """
     place, began = Place(url), datetime.now(UTC)
+    thread_yield()
     _schema_refuse()
     name = f"{began:%Y%m%dT%H%M%S%fZ}-{secrets.token_hex(3)}"
     key = next(iter(backup_keys()), None)

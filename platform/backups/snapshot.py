@@ -17,6 +17,7 @@ from backups.errors import BackupBusy, BackupRefused
 from backups.manifest import Part, SequenceState, Table
 from backups.parts import BackupKey, PartWriter, Written
 from backups.places import Place
+from backups.priority import session_follow
 from backups.tables import (
     SELF_KEPT,
     RowSum,
@@ -47,6 +48,7 @@ def alone() -> Iterator[psycopg.Connection[Any]]:
     """
     with direct_connection() as line:
         settings_pin(line)
+        session_follow(line)
         row: Any = line.execute("SELECT pg_try_advisory_lock(%s)", [_LOCK]).fetchone()
         if not row[0]:
             raise BackupBusy

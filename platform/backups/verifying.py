@@ -13,6 +13,7 @@ from backups.kept_keys import keys_fit, keys_used
 from backups.loading import schema_make, schema_refuse
 from backups.manifest import Manifest
 from backups.places import Place
+from backups.priority import thread_yield
 from backups.reading import files_problems, rows_problems
 from backups.restoring import rows_restore
 from backups.scratch import scratch_database
@@ -71,6 +72,7 @@ def backup_verify(url: str, *, name: str = "", say: Callable[[str], None] = lamb
         StoreAway: the place doesn't answer.
     """
     place, keys = Place(url), backup_keys()
+    thread_yield()
     manifest = backup_chosen(place, name)
     schema_refuse(manifest)
     found = Verified(manifest)

@@ -61,6 +61,9 @@ REPLICA_LAG_S: int = env.get("GROUNDWORK_REPLICA_LAG_SECONDS")
 # What waits while it holds a database connection fails instead of being logged (tenancy.database.waiting).
 STRICT_WAITS = False
 OCR_NICE = 19  # recognition takes what processor time nobody else wants
+BACKUP_NICE = (
+    10  # on a busy machine a backup still goes on: its snapshot keeps old rows for as long as it takes
+)
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 INSTALLED_APPS = [

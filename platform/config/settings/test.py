@@ -17,7 +17,7 @@ from config.settings.base import *  # noqa: E402, F403
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 EMAIL_BACKEND = "django.core.mail.backends.locmem.EmailBackend"
 STRICT_WAITS = True
-OCR_NICE = 0  # what waits for it would wait as long as other tests keep the processors busy
+OCR_NICE = BACKUP_NICE = 0  # what waits for it would wait as long as other tests keep the processors busy
 
 # Static files straight from static/ and the apps, as in development.
 WHITENOISE_USE_FINDERS = True
