@@ -3,10 +3,11 @@
 200,000 chunks in 500 collections of 50 tenants, of very different sizes (one of 60,000, three of 10,000, many tiny), each
 with 510 characters of text, a vector and weighted terms. Measured: how fast prepared chunks are loaded; the hybrid
 search of ``search_run`` (the question's embedding included) in collections of each size, alone and with 20 clients at
-once; recall@10 of the vector leg against an exact scan in numpy. With --chroma the same vectors and texts go into one
-chromadb collection in a process of its own, filtered by collection as its users do.
+once; recall@10 of the vector leg against an exact scan in numpy. With --plain the same vectors and texts go into one table
+with one HNSW index, and with --chroma into one chromadb collection in a process of its own; both filter by collection, as
+their users do, and are given the question's vector.
 
-Run: python benchmarks/search_scale.py [--fresh] [--chroma] [--questions N]. Needs a migrated database; what it loads
+Run: python benchmarks/search_scale.py [--fresh] [--plain] [--chroma] [--questions N]. Needs a migrated database; what it loads
 stays in tenants of its own and is used again next time unless --fresh is given. --chroma builds a virtual environment
 under var/bench-venvs the first time.
 """
@@ -36,6 +37,7 @@ django.setup()
 import numpy as np  # noqa: E402
 from _common import write_result  # noqa: E402
 from _scale_load import CHUNKS, DIMENSIONS, SLUG, Words, load  # noqa: E402
+from _scale_plain import plain  # noqa: E402
 from django.db import connection, transaction  # noqa: E402
 
 from apps.collections.collection import services  # noqa: E402
@@ -234,8 +236,20 @@ def empty() -> None:
             tenant.delete()
 
 
-def chroma(questions: list[str]) -> dict[str, Any]:
-    """Put the same chunks into one chromadb collection, in a virtual environment of its own, and ask it."""
+def question_vectors(questions: list[str]) -> Any:
+    """Embed questions, a row each, for those that are given vectors."""
+    one = chosen()["10k"]
+    with tenant_scope(one.tenant_id):
+        embedder = embedder_for(one.space, tenant=one.tenant)
+    return np.array([embedder.embed_query(question) for question in questions])
+
+
+def chroma(questions: Any) -> dict[str, Any]:
+    """Put the same chunks into one chromadb collection, in a virtual environment of its own, and ask it.
+
+    Args:
+        questions: their vectors, one a row.
+    """
     python = ROOT / "var" / "bench-venvs" / "chroma" / "bin" / "python"
     if not python.exists():
         uv = Path(sys.executable).with_name("uv")
@@ -254,10 +268,7 @@ def chroma(questions: list[str]) -> dict[str, Any]:
         np.save(target / "v.npy", np.array([np.fromstring(r[3][1:-1], sep=",") for r in rows], np.float32))
         (target / "rows.json").write_text(json.dumps([[r[0], r[1], r[2], r[4]] for r in rows]))
         scopes = {label: c.pk for label, c in chosen().items()}
-        one = chosen()["10k"]
-        with tenant_scope(one.tenant_id):
-            embedder = embedder_for(one.space, tenant=one.tenant)
-        np.save(target / "q.npy", np.array([embedder.embed_query(q) for q in questions]))
+        np.save(target / "q.npy", questions)
         (target / "scopes.json").write_text(json.dumps(scopes))
         done = subprocess.run(
             [python, Path(__file__).with_name("search_scale_chroma.py"), target],
@@ -275,6 +286,7 @@ def main() -> None:
     )
     parser.add_argument("--fresh", action="store_true", help="load again")
     parser.add_argument("--chroma", action="store_true", help="measure chromadb beside it")
+    parser.add_argument("--plain", action="store_true", help="measure pgvector used plainly beside it")
     parser.add_argument("--questions", type=int, default=200, help="asked for each figure")
     options = parser.parse_args()
     rng = np.random.default_rng(11)
@@ -330,8 +342,12 @@ def main() -> None:
     whole = found["10k"]
     result["tenant_of_the_10k"] = tenant_wide(whole.tenant_id, [words.question() for _ in range(100)])
     print("all collections of its tenant:", result["tenant_of_the_10k"])
-    questions = [words.question() for _ in range(50)]
     result["load_average_after"] = os.getloadavg()[0]
+    questions = question_vectors([words.question() for _ in range(50)])
+    if options.plain:
+        scopes = {label: collection.pk for label, collection in found.items()}
+        result["plain"] = plain(SLUG, scopes, questions)
+        print("pgvector used plainly:", json.dumps(result["plain"], indent=1))
     if options.chroma:
         result["chroma"] = chroma(questions)
         print("chromadb:", json.dumps(result["chroma"], indent=1))
