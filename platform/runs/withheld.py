@@ -18,6 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
+from django.core.exceptions import EmptyResultSet
 from django.db.models import Exists, QuerySet, Value
 
 from runs.models import ChunkRead, Run, ToolCall
@@ -262,6 +263,20 @@ def tainted(actor: Actor, runs: QuerySet[Any] | Iterable[int]) -> Exists | Value
     if actor.kind == "system" or not _judges:
         return Value(value=False)
     return Exists(_lost(actor).filter(run_id__in=runs))
+
+
+def lost_statement(actor: Actor, runs: QuerySet[Any] | Iterable[int]) -> tuple[str, tuple[Any, ...]] | None:
+    """Return the statement that has a row where ``withheld_of`` finds something, with its values.
+
+    It is for whoever asks again and again: making it costs several times what asking does. None where nothing is ever
+    withheld.
+    """
+    if actor.kind == "system" or not _judges:
+        return None
+    with suppress(EmptyResultSet):
+        text, values = _lost(actor).filter(run_id__in=runs).values("pk")[:1].query.sql_with_params()
+        return text, tuple(values)
+    return None
 
 
 def runs_withheld(actor: Actor, runs: Iterable[int]) -> dict[int, Withheld]:

@@ -10,6 +10,20 @@ from django.db import DEFAULT_DB_ALIAS, connections, models
 from django.db.models.sql import InsertQuery, UpdateQuery
 
 
+def related_known(row: models.Model, **relations: Sequence[models.Model]) -> None:
+    """Take rows that refer to a row as read, as a prefetch does, so that nobody reads back what was just stored.
+
+    Args:
+        relations: the rows by the name of the relation, such as ``messages``.
+    """
+    cache: dict[str, Any] = row.__dict__.setdefault("_prefetched_objects_cache", {})
+    for name, rows in relations.items():
+        relation: Any = row._meta.get_field(name)
+        known: Any = models.QuerySet(relation.related_model)
+        known._result_cache, known._prefetch_done = list(rows), True
+        cache[relation.cache_name] = known
+
+
 def rows_insert(
     rows: Sequence[models.Model], *, changed: models.Model | None = None, fields: Collection[str] = ()
 ) -> None:

@@ -29,7 +29,7 @@ from apps.conversations.chat.shapes import (
 )
 from apps.conversations.models import Conversation, QueuedQuestion, Turn
 from apps.conversations.transcript import selectors
-from apps.conversations.transcript.shown import events_shown, run_answer, run_withheld
+from apps.conversations.transcript.shown import events_shown, run_answer, run_watch, run_withheld
 from apps.conversations.turns import bulk, conversations, queue
 from apps.conversations.turns import services as turns_services
 from apps.conversations.turns.narrowing import Narrowing
@@ -352,7 +352,9 @@ class RunEventsView(StreamingAPIView):
         after = position_of(request.headers, request.query_params)
         response = StreamingHttpResponse(
             while_allowed(
-                event_frames(self.tenant.pk, run.pk, after, partial(events_shown, self.actor, run)),
+                event_frames(
+                    self.tenant.pk, run.pk, after, partial(events_shown, run_watch(self.actor, run))
+                ),
                 actor=self.actor,
                 right="run.read",
             ),
@@ -377,6 +379,8 @@ def conversation_out(view: TenantAPIView, pk: int) -> dict[str, Any]:
 
 def turn_out(view: TenantAPIView, turn: Turn) -> dict[str, Any]:
     """Return a turn as the API shows it. Raises Missing."""
+    if turn.asked:  # it was just made: nothing is to be read, nor withheld from who has said it
+        return dict(TurnOutput(turn).data)
     conversation = Conversation(pk=turn.conversation_id, tenant=view.tenant)
     stored = selectors.turn_get(actor=view.actor, conversation=conversation, pk=turn.pk)
     return dict(TurnOutput(stored).data)

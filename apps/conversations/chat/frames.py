@@ -34,13 +34,13 @@ from apps.conversations.display.presentation import TurnView, answer_blocks, pha
 from apps.conversations.display.rendering import Block
 from apps.conversations.models import Conversation
 from apps.conversations.transcript import selectors
-from apps.conversations.transcript.shown import call_withhold, conversation_withheld
+from apps.conversations.transcript.shown import call_withhold, conversation_watch
 from apps.conversations.turns import drafts
 from basics.event_stream import HEARTBEAT, HELLO, frame
 from runs.selectors import CALLS_SHOWN
 from runs.stream import events_follow, rows_read
 from runs.transcript import FINISHED, TOOL_FINISHED, TOOL_STARTED, TOOL_WAITING, Transcript
-from runs.withheld import NOTHING, Withheld, transcript_withheld
+from runs.withheld import NOTHING, transcript_withheld
 from tenancy.actors import Actor
 from tenancy.database.waiting import in_db
 from tenancy.models import Tenant
@@ -115,6 +115,7 @@ class LiveAnswer:
         self._footer = ""
         self._footer_says: tuple[str, bool] | None = None
         self._plan: PlanView | None = None
+        self._watch = conversation_watch(target.actor, target.conversation_pk)
         self._withheld, self._judged_at = NOTHING, 0.0
         self.is_finished = False
 
@@ -127,7 +128,7 @@ class LiveAnswer:
         has_calls = bool(kinds & {TOOL_STARTED, TOOL_FINISHED, TOOL_WAITING})
         had = self._withheld
         if has_calls or time.monotonic() - self._judged_at >= _JUDGED_S:
-            self._withheld = await in_db(_withheld, self._target)
+            self._withheld = await self._watch.withheld()
             self._judged_at = time.monotonic()
         if has_calls or self._withheld != had:
             rows = await rows_read(self._target.tenant.pk, CALLS_SHOWN, (self._target.run_id,))
@@ -243,11 +244,6 @@ class LiveAnswer:
 
 def _partial(target: str, swap: str, html: str) -> str:
     return f'<hx-partial hx-target="{target}" hx-swap="{swap}">{html}</hx-partial>'
-
-
-def _withheld(target: Target) -> Withheld:
-    with tenant_scope(target.tenant.pk):
-        return conversation_withheld(target.actor, target.conversation_pk)
 
 
 def _stored_view(target: Target) -> TurnView:

@@ -14,7 +14,7 @@ from rest_framework.response import Response
 from apps.conversations.openai.follow import CHUNKS_LOST, Followed, FollowEnd, answer_wait, chunks_follow
 from apps.conversations.openai.services import completion_start
 from apps.conversations.openai.shapes import ChatCompletionOutput, ChatCompletionShape, request_read
-from apps.conversations.transcript.shown import is_readable
+from apps.conversations.transcript.shown import is_readable, run_watch
 from basics.event_stream import EVENT_STREAM
 from budgets.ledger import BudgetExceeded
 from runs.actors import actor_again
@@ -52,7 +52,7 @@ class OpenAIView(StreamingAPIView):
             actor=self.actor,
             right="conversation.write",
             last=last,
-            also=partial(is_readable, self.actor, followed.run),
+            also=partial(is_readable, run_watch(self.actor, followed.run)),
         )
         response = StreamingHttpResponse(lasting, content_type=EVENT_STREAM)
         response["Cache-Control"] = "no-cache, no-transform"

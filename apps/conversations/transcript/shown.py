@@ -5,11 +5,12 @@ Everything that shows a stored turn (pages, REST, exports, snapshots of shares, 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from copy import copy
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Any, Self, TypeVar
 
-from django.db.models import Prefetch, prefetch_related_objects
+from django.db.models import Prefetch, QuerySet, prefetch_related_objects
 
 from apps.conversations.citations.markers import answer_cite, passages_of
 from apps.conversations.display.marks import Mark, marks_found, marks_of, question_of
@@ -17,14 +18,24 @@ from apps.conversations.models import Citation, Conversation, ConversationShare,
 from apps.conversations.transcript.segments import response_id_read
 from runs.models import Run
 from runs.selectors import payload_list, quotes_named
-from runs.stream import EventRow
-from runs.withheld import HIDDEN, NOTHING, Withheld, events_withheld, runs_withheld, tainted, withheld_of
+from runs.stream import EventRow, rows_read
+from runs.withheld import (
+    HIDDEN,
+    NOTHING,
+    Withheld,
+    events_withheld,
+    lost_statement,
+    runs_withheld,
+    tainted,
+    withheld_of,
+)
 from tenancy.actors import Actor
 from tenancy.database.waiting import in_db
 from tenancy.scope import tenant_scope
 from tenancy.shown_rows import ShownRows
 
 _CHAIN_MOST = 200
+T = TypeVar("T")
 
 
 class ShownTurns(ShownRows[Turn]):
@@ -97,10 +108,67 @@ def conversation_withheld(reader: Actor, conversation_pk: int) -> Withheld:
 
 def run_withheld(reader: Actor, run: Run) -> Withheld:
     """Return what a reader may not see of a run, with what it goes on from: its conversation, or earlier responses."""
-    turn = Turn.objects.filter(tenant_id=reader.tenant_id, run_id=run.pk).order_by("pk").first()
-    if turn is not None:
-        return conversation_withheld(reader, turn.conversation_id)
+    conversation_pk = _conversation_of(reader, run)
+    if conversation_pk is not None:
+        return conversation_withheld(reader, conversation_pk)
     return withheld_of(actor=reader, runs=_chain(run))
+
+
+def _conversation_of(reader: Actor, run: Run) -> int | None:
+    turns = Turn.objects.filter(tenant_id=reader.tenant_id, run_id=run.pk).order_by("pk")
+    return turns.values_list("conversation_id", flat=True).first()
+
+
+@dataclass(slots=True)
+class Watch:
+    """Judges again and again, while an answer is written, what its reader may not see of it at that moment.
+
+    The statement that finds nothing, as nearly always, is made once and waits in no thread.
+
+    Attributes:
+        runs: returns what is judged: a query for runs, or their ids.
+        read: returns what is withheld of them.
+    """
+
+    reader: Actor
+    runs: Callable[[], QuerySet[Any] | Iterable[int]]
+    read: Callable[[], Withheld]
+    _statement: tuple[str, tuple[Any, ...]] | None = None
+    _is_made: bool = False
+
+    async def withheld(self) -> Withheld:
+        """Return what is withheld now."""
+        if not self._is_made:
+            self._statement = await in_db(self._scoped, lambda: lost_statement(self.reader, self.runs()))
+            self._is_made = True
+        if self._statement is None or not await rows_read(self.reader.tenant_id, *self._statement):
+            return NOTHING
+        return await in_db(self._scoped, self.read)
+
+    def _scoped(self, work: Callable[[], T]) -> T:
+        with tenant_scope(self.reader.tenant_id):  # the middleware's ended with the view
+            return work()
+
+
+def conversation_watch(reader: Actor, conversation_pk: int) -> Watch:
+    """Watch a conversation with all its branches."""
+    turns = Turn.objects.filter(tenant_id=reader.tenant_id, conversation_id=conversation_pk)
+    return Watch(
+        reader, lambda: turns.values("run_id"), lambda: conversation_withheld(reader, conversation_pk)
+    )
+
+
+def run_watch(reader: Actor, run: Run) -> Watch:
+    """Watch a run with what it goes on from."""
+
+    def runs() -> QuerySet[Any] | Iterable[int]:
+        conversation_pk = _conversation_of(reader, run)
+        if conversation_pk is None:
+            return _chain(run)
+        turns = Turn.objects.filter(tenant_id=reader.tenant_id, conversation_id=conversation_pk)
+        return turns.values("run_id")
+
+    return Watch(reader, runs, lambda: run_withheld(reader, run))
 
 
 def conversations_unnamed(actor: Actor, pks: Collection[int]) -> set[int]:
@@ -158,24 +226,14 @@ def run_answer(run: Run, found: Withheld) -> tuple[str, list[Mark]]:
     return shown, marks if shown == text else []
 
 
-async def events_shown(reader: Actor, run: Run, events: list[EventRow]) -> list[EventRow]:
+async def events_shown(watch: Watch, events: list[EventRow]) -> list[EventRow]:
     """Return events of a run as its reader may see them at this moment."""
-
-    def judged() -> Withheld:
-        with tenant_scope(reader.tenant_id):
-            return run_withheld(reader, run)
-
-    return events_withheld(events, await in_db(judged))
+    return events_withheld(events, await watch.withheld())
 
 
-async def is_readable(reader: Actor, run: Run) -> bool:
+async def is_readable(watch: Watch) -> bool:
     """Tell whether a reader may still read all that a run has read."""
-
-    def judged() -> bool:
-        with tenant_scope(reader.tenant_id):
-            return not run_withheld(reader, run)
-
-    return await in_db(judged)
+    return not await watch.withheld()
 
 
 def turn_withhold(turn: Turn, found: Withheld) -> None:

@@ -47,7 +47,7 @@ from runs.services import call_decide as run_call_decide
 from runs.services import run_new, run_stop
 from tenancy import origin
 from tenancy.actors import Actor
-from tenancy.inserting import rows_insert
+from tenancy.inserting import related_known, rows_insert
 from tenancy.models import Tenant
 from tenancy.services import audit_event_new, audit_record
 from toolloop.deferred import Decision
@@ -143,7 +143,8 @@ def turn_add(tenant: Tenant, actor: Actor, row: Conversation, ends: TurnEnds, as
     rows_insert([job, run, turn, said, trace], changed=row, fields=fields)
     turn.attached = attachments_send(turn, files)
     wake(job)
-    turn.asked = asked.text  # what a page needs to show the new turn without reading it back
+    turn.asked = asked.text  # what a page and a reply need to show the new turn without reading it back
+    related_known(turn, messages=[said], citations=[], attachments=turn.attached)
     return turn
 
 
