@@ -10,12 +10,14 @@ import json
 from collections.abc import Sequence
 from concurrent.futures import Executor
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from asgiref.sync import sync_to_async
 
-from apps.conversations.models import Conversation
+from apps.conversations.chat.api import turn_out
+from apps.conversations.models import Conversation, Turn
 from apps.conversations.transcript.selectors import turn_get, turn_view
 from apps.conversations.turns.conversations import conversation_create
 from runs import recorder
@@ -92,6 +94,18 @@ def test_parts_that_a_turn_has_none_of_are_not_asked_for(cast: Cast) -> None:
         with statements_noted() as sent:
             turn_view(turn_get(actor=actor, conversation=turn.conversation, pk=turn.pk))
         assert len(sent) == COUNTS["turn without sources, calls, decisions and files, read for its page"]
+
+
+def test_reply_to_a_question_is_what_is_stored_and_reads_nothing(cast: Cast) -> None:
+    view: Any = SimpleNamespace(tenant=cast.tenant, actor=cast.actor("member"))
+    with tenant_scope(cast.tenant.pk):
+        turn = ask(cast)
+        with statements_noted() as sent:
+            told = turn_out(view, turn)
+        assert not sent
+        stored = Turn.objects.get(pk=turn.pk)
+        assert told == turn_out(view, stored)
+        assert told["question"]
 
 
 async def test_statements_of_a_second_of_streamed_text(
