@@ -94,7 +94,7 @@ run document_list
 run usage_page
 run swap
 run search_plan
-run search_scale
+run search_scale --plain
 run backup_beside
 run dataset_pipeline --needs "$data"
 run dataset_throughput
