@@ -29,6 +29,12 @@ _COMPLETE = f"""
 UPDATE jobs_job SET status = 'succeeded', finished_at = clock_timestamp(), lease_expires_at = NULL
 WHERE {_OWN} RETURNING id
 """  # noqa: S608 - a constant
+COMPLETE = """
+UPDATE jobs_job SET status = 'succeeded', finished_at = clock_timestamp(), lease_expires_at = NULL
+WHERE tenant_id = own_tenant() AND id = %(job)s AND worker = %(worker)s AND attempts = %(attempt)s AND status = 'running'
+RETURNING id
+"""
+"""What ends a job as a part of another statement, which then calls ``JobContext.completed``; a row only from its holder."""
 
 
 class JobEnded(Exception):
@@ -173,6 +179,10 @@ class JobContext:
     def complete(self) -> None:
         """Mark the job as succeeded inside the caller's transaction, together with the work's last rows."""
         self._fenced(_COMPLETE)
+        self.completed()
+
+    def completed(self) -> None:
+        """Take note that the current transaction has marked the job as succeeded (``COMPLETE``)."""
         self.is_complete = True
         transaction.on_commit(lambda: JOBS_ENDED.add(self.kind, JobStatus.SUCCEEDED.value))
 
