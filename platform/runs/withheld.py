@@ -16,6 +16,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 from django.db.models import Exists, QuerySet, Value
@@ -305,6 +306,19 @@ def _lost(actor: Actor) -> QuerySet[ChunkRead]:
 def lost_of(actor: Actor, run_id: int) -> QuerySet[ChunkRead] | None:
     """Return what a run has read that an actor may not read now; None where nobody keeps documents."""
     return _lost(actor).filter(run_id=run_id) if _judges else None
+
+
+@lru_cache(maxsize=512)
+def lost_statement(actor: Actor) -> tuple[str, tuple[Any, ...]] | None:
+    """Return a statement for the ``run_id`` of all that runs have read and an actor may not read now, with its values.
+
+    For what asks again and again: Django takes longer to write it than Postgres to answer, and it depends on the actor
+    alone. None where nothing is ever withheld.
+    """
+    if actor.kind == "system" or not _judges:
+        return None
+    statement, values = _lost(actor).values("run_id").query.sql_with_params()
+    return statement, tuple(values)
 
 
 def events_withheld(events: Sequence[tuple[int, str, Any]], found: Withheld) -> list[tuple[int, str, Any]]:

@@ -23,7 +23,8 @@ from apps.conversations.support.sentences import compared_with, unsupported_find
 from apps.conversations.support.services import JOB_KIND as SUPPORT_JOB
 from apps.conversations.turns.queue import JOB_KIND as QUEUE_JOB
 from apps.conversations.turns.titles import JOB_KIND as TITLE_JOB
-from jobs.services import job_enqueue
+from jobs.context import JobContext
+from jobs.services import job_enqueue, job_follow
 from runs.models import Run, RunStatus
 from runs.providers import is_extractive
 from runs.selectors import cited_columns, cited_take
@@ -54,8 +55,12 @@ RETURNING EXISTS (SELECT FROM conversations_queuedquestion q
 """
 
 
-def turn_close(run: Run) -> None:
-    """End the turn of a run that has ended: answer and citations as rows, in the current transaction."""
+def turn_close(run: Run, ctx: JobContext | None = None) -> None:
+    """End the turn of a run that has ended: answer and citations as rows, in the current transaction.
+
+    Args:
+        ctx: of the run's job, where that ends with the transaction.
+    """
     found = _turn(run)
     if found is None:
         return
@@ -115,7 +120,7 @@ def turn_close(run: Run) -> None:
             kind=SUPPORT_JOB,
             payload={"turn_id": turn.pk, "run_id": run.pk},
         )
-    _go_on(turn, run, has_answer=bool(cited.text.strip()), is_queue=is_queue)
+    _go_on(turn, run, ctx, has_answer=bool(cited.text.strip()), is_queue=is_queue)
 
 
 def _turn(run: Run) -> tuple[Turn, str, str, dict[int, CitablePassage]] | None:
@@ -139,7 +144,7 @@ def _turn(run: Run) -> tuple[Turn, str, str, dict[int, CitablePassage]] | None:
     return turn, question, support_model, passages_of(*cited_take(values))
 
 
-def _go_on(turn: Turn, run: Run, *, has_answer: bool, is_queue: bool) -> None:
+def _go_on(turn: Turn, run: Run, ctx: JobContext | None, *, has_answer: bool, is_queue: bool) -> None:
     """Have jobs do what follows an answer: ask the question that waits, name the conversation."""
     actor = system_actor(turn.tenant_id, run.user_id)
     if is_queue:
@@ -148,7 +153,7 @@ def _go_on(turn: Turn, run: Run, *, has_answer: bool, is_queue: bool) -> None:
             tenant=turn.tenant, actor=actor, kind=QUEUE_JOB, payload={"conversation_id": turn.conversation_id}
         )
     if turn.index == 0 and has_answer and not is_extractive(run.model):
-        job_enqueue(tenant=turn.tenant, actor=actor, kind=TITLE_JOB, payload={"turn_id": turn.pk})
+        job_follow(ctx, tenant=turn.tenant, actor=actor, kind=TITLE_JOB, payload={"turn_id": turn.pk})
 
 
 def _formed(run: Run, form: Output | None) -> tuple[Any, str]:

@@ -34,7 +34,11 @@ from apps.conversations.display.presentation import TurnView, answer_blocks, pha
 from apps.conversations.display.rendering import Block
 from apps.conversations.models import Conversation
 from apps.conversations.transcript import selectors
-from apps.conversations.transcript.shown import call_withhold, conversation_withheld
+from apps.conversations.transcript.shown import (
+    call_withhold,
+    conversation_is_tainted,
+    conversation_withheld,
+)
 from apps.conversations.turns import drafts
 from basics.event_stream import HEARTBEAT, HELLO, frame
 from runs.selectors import CALLS_SHOWN
@@ -127,7 +131,8 @@ class LiveAnswer:
         has_calls = bool(kinds & {TOOL_STARTED, TOOL_FINISHED, TOOL_WAITING})
         had = self._withheld
         if has_calls or time.monotonic() - self._judged_at >= _JUDGED_S:
-            self._withheld = await in_db(_withheld, self._target)
+            is_tainted = await conversation_is_tainted(self._target.actor, self._target.conversation_pk)
+            self._withheld = await in_db(_withheld, self._target) if is_tainted else NOTHING
             self._judged_at = time.monotonic()
         if has_calls or self._withheld != had:
             rows = await rows_read(self._target.tenant.pk, CALLS_SHOWN, (self._target.run_id,))

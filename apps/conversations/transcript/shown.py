@@ -17,8 +17,17 @@ from apps.conversations.models import Citation, Conversation, ConversationShare,
 from apps.conversations.transcript.segments import response_id_read
 from runs.models import Run
 from runs.selectors import payload_list, quotes_named
-from runs.stream import EventRow
-from runs.withheld import HIDDEN, NOTHING, Withheld, events_withheld, runs_withheld, tainted, withheld_of
+from runs.stream import EventRow, rows_read
+from runs.withheld import (
+    HIDDEN,
+    NOTHING,
+    Withheld,
+    events_withheld,
+    lost_statement,
+    runs_withheld,
+    tainted,
+    withheld_of,
+)
 from tenancy.actors import Actor
 from tenancy.database.waiting import in_db
 from tenancy.scope import tenant_scope
@@ -78,6 +87,22 @@ def conversation_tainted(reader: Actor, conversation_pk: int) -> Any:
     """Return the condition that ``conversation_withheld`` finds something."""
     turns = Turn.objects.filter(tenant_id=reader.tenant_id, conversation_id=conversation_pk)
     return tainted(reader, turns.values("run_id"))
+
+
+_TAINTED = """
+SELECT 1 FROM conversations_turn t WHERE t.tenant_id = own_tenant() AND t.conversation_id = %s
+    AND EXISTS (SELECT FROM ({lost}) l WHERE l.run_id = t.run_id) LIMIT 1
+"""
+
+
+async def conversation_is_tainted(reader: Actor, conversation_pk: int) -> bool:
+    """Tell whether ``conversation_withheld`` finds something, without a thread: every stream asks that again and again."""
+    found = lost_statement(reader)
+    if found is None:
+        return False
+    lost, values = found
+    query = _TAINTED.format(lost=lost)
+    return bool(await rows_read(reader.tenant_id, query, (conversation_pk, *values)))
 
 
 def conversation_withheld(reader: Actor, conversation_pk: int) -> Withheld:
