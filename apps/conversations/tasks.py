@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from django.conf import settings
@@ -125,12 +126,12 @@ async def turn_run(ctx: JobContext, *, turn_id: int, run_id: int) -> None:
         prepared.collections,
         cache_key=f"groundwork-{run.tenant_id}-{turn.conversation_id}",
         user_key=_user_key(run),
-        before_finish=_close,
+        before_finish=partial(_close, ctx),
     )
 
 
-def _close(run: Run, finished: RunFinished) -> None:
-    turn_close(run)
+def _close(ctx: JobContext, run: Run, finished: RunFinished) -> None:
+    turn_close(run, ctx)
 
 
 def _prepare(tenant_id: int, turn_id: int, run_id: int) -> _Prepared | None:

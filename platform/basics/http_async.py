@@ -11,7 +11,9 @@ import socket
 import ssl
 import time
 import urllib.request
+import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -29,6 +31,9 @@ Origin = tuple[str, str, int]
 def http_client(*, verify: ssl.SSLContext, keepalive: int, connections: int) -> httpx2.AsyncClient:
     """Return a client that follows redirects, through the proxies of the environment where there are any.
 
+    Clients that are open at the same time in one event loop, with the same arguments, share their connections: a run needs
+    no handshake with a server that another run is talking to. The last one to close closes them.
+
     Args:
         verify: checks the certificates of servers.
         keepalive: connections that are kept open between requests.
@@ -37,8 +42,65 @@ def http_client(*, verify: ssl.SSLContext, keepalive: int, connections: int) -> 
     if urllib.request.getproxies():
         limits = httpx2.Limits(max_connections=connections, max_keepalive_connections=keepalive)
         return httpx2.AsyncClient(verify=verify, follow_redirects=True, limits=limits)
-    transport = AsyncioTransport(verify=verify, keepalive=keepalive, connections=connections)
-    return httpx2.AsyncClient(transport=transport, follow_redirects=True)
+    return httpx2.AsyncClient(transport=_Share(verify, keepalive, connections), follow_redirects=True)
+
+
+_Terms = tuple[ssl.SSLContext, int, int]
+
+
+class _Share(httpx2.AsyncBaseTransport):
+    """One client's share of a transport; it joins in the event loop of its first request."""
+
+    def __init__(self, verify: ssl.SSLContext, keepalive: int, connections: int) -> None:
+        self._terms: _Terms = (verify, keepalive, connections)
+        self._pool: _Pool | None = None
+        self._answers: list[httpx2.Response] = []
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """See ``AsyncioTransport``."""
+        if self._pool is None:
+            self._pool = _pool_here(self._terms)
+            self._pool.users += 1
+        answer = await self._pool.transport.handle_async_request(request)
+        self._answers = [one for one in self._answers if not one.is_closed]
+        self._answers.append(answer)
+        return answer
+
+    async def aclose(self) -> None:
+        """Close what this client has under way, and all connections where nobody else shares them."""
+        for answer in self._answers:
+            await answer.aclose()
+        self._answers.clear()
+        pool, self._pool = self._pool, None
+        if pool is None:
+            return
+        pool.users -= 1
+        if not pool.users:
+            pool.forget()
+            await pool.transport.aclose()
+
+
+@dataclass(slots=True)
+class _Pool:
+    """A transport with the number of clients that share it."""
+
+    transport: AsyncioTransport
+    forget: Callable[[], object]
+    users: int = 0
+
+
+_pools: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, dict[_Terms, _Pool]] = (
+    weakref.WeakKeyDictionary()
+)
+
+
+def _pool_here(terms: _Terms) -> _Pool:
+    pools = _pools.setdefault(asyncio.get_running_loop(), {})
+    if terms not in pools:
+        verify, keepalive, connections = terms
+        transport = AsyncioTransport(verify=verify, keepalive=keepalive, connections=connections)
+        pools[terms] = _Pool(transport, partial(pools.pop, terms))
+    return pools[terms]
 
 
 class AsyncioTransport(httpx2.AsyncBaseTransport):

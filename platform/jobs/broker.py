@@ -76,6 +76,8 @@ class NotifyBroker(ORM):  # type: ignore[misc]
             return sorted(rows)
         for _ in connection.notifies(timeout=self.SAFETY_POLL_S, stop_after=1):
             pass
+        for _ in connection.notifies(timeout=0):  # one look finds what all of them told of
+            pass
         return None
 
     def _listening(self) -> psycopg.Connection[Any]:

@@ -8,9 +8,12 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Executor
+from datetime import timedelta
+from functools import partial
 from typing import ParamSpec, TypeVar
 
 from django.db import connection, models, transaction
+from django.utils import timezone
 
 from basics.errors import refusal_of
 from basics.metrics import JOBS_ENDED
@@ -29,6 +32,12 @@ _COMPLETE = f"""
 UPDATE jobs_job SET status = 'succeeded', finished_at = clock_timestamp(), lease_expires_at = NULL
 WHERE {_OWN} RETURNING id
 """  # noqa: S608 - a constant
+COMPLETE = """
+UPDATE jobs_job SET status = 'succeeded', finished_at = clock_timestamp(), lease_expires_at = NULL
+WHERE tenant_id = own_tenant() AND id = %(job)s AND worker = %(worker)s AND attempts = %(attempt)s AND status = 'running'
+RETURNING id
+"""
+"""What ends a job as a part of another statement, which then calls ``JobContext.completed``; a row only from its holder."""
 
 
 class JobEnded(Exception):
@@ -82,6 +91,7 @@ class JobContext:
         blocking: BlockingThreads | None = None,
         turn: Callable[[], bool] | None = None,
         stopping: Callable[[], bool] | None = None,
+        following: list[Job] | None = None,
     ) -> None:
         """Make the context of a claimed job.
 
@@ -89,6 +99,8 @@ class JobContext:
             executor, blocking: threads of the loop lane.
             turn: tells whether this job's slice is over; None for one that runs to its end.
             stopping: tells whether the whole worker stops, a moment before ``interrupted`` does.
+            following: where jobs go that this worker has taken already, for the slot of this one when it has ended; None
+                where every job goes through the queue.
         """
         self.job_id: int = job.pk
         self.kind: str = job.kind
@@ -107,6 +119,7 @@ class JobContext:
         self._turn = turn
         self._stopping = stopping or self.interrupted.is_set
         self._told_at = 0.0
+        self._following = following
 
     def check(self) -> None:
         """Raise JobCancelled, LeaseLost or JobInterrupted when the job must stop; cheap enough for inner loops."""
@@ -173,8 +186,34 @@ class JobContext:
     def complete(self) -> None:
         """Mark the job as succeeded inside the caller's transaction, together with the work's last rows."""
         self._fenced(_COMPLETE)
+        self.completed()
+
+    def completed(self) -> None:
+        """Take note that the current transaction has marked the job as succeeded (``COMPLETE``)."""
         self.is_complete = True
         transaction.on_commit(lambda: JOBS_ENDED.add(self.kind, JobStatus.SUCCEEDED.value))
+
+    @property
+    def takes_following(self) -> bool:
+        """Whether this worker does what follows in the slot of this job."""
+        return self._following is not None and not self._stopping()
+
+    def follow(self, job: Job, lease: timedelta) -> None:
+        """Store a new job of the loop lane as taken by this worker, in the current transaction, and do it after this one.
+
+        It never passes through the queue, and is a job like any other: should the worker die, it goes back there.
+        """
+        if self._following is None:
+            raise RuntimeError("this job's slot takes no other job")
+        now = timezone.now()
+        job.status, job.worker, job.attempts = JobStatus.RUNNING, self.worker, 1
+        job.started_at, job.lease_expires_at = now, now + lease
+        job.save(force_insert=True)
+        transaction.on_commit(partial(self._following.append, job))
+
+    def next(self, job: Job) -> JobContext:
+        """Return the context of a job that follows."""
+        return JobContext(job, self._executor, self._blocking, stopping=self._stopping)
 
     async def in_db(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         """Run ORM code on the lane's database threads, with this task's tenant scope.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import structlog
@@ -88,9 +88,10 @@ def run_loop(tenant_id: int, job_id: int) -> None:
         if is_ending:
             _hand_on(tenant_id, job_id)
         return
-    context = JobContext(job, here.executor, here.blocking, stopping=_stopping)
+    following: list[Job] = []
+    context = JobContext(job, here.executor, here.blocking, stopping=_stopping, following=following)
     heartbeat().add(context)
-    here.submit(_run_coroutine(context, job))
+    here.submit(_run_coroutine(context, job, following))
 
 
 def _hand_on(tenant_id: int, job_id: int) -> None:
@@ -209,7 +210,25 @@ def _run_cpu_job(job: Job, *, turn: Callable[[], bool] | None = None) -> None:
         structlog.contextvars.unbind_contextvars("job", "kind")
 
 
-async def _run_coroutine(context: JobContext, job: Job) -> None:
+async def _run_coroutine(context: JobContext, job: Job, following: Sequence[Job] = ()) -> None:
+    """Run a job of the loop lane, and those that its worker has taken with its end.
+
+    Raises:
+        asyncio.CancelledError: the lane drains; every job that had not ended is in the queue again.
+    """
+    cancelled = await _attempt(context, job)
+    for later in following:
+        theirs = context.next(later)
+        if cancelled:
+            theirs.interrupted.set()
+        heartbeat().add(theirs)
+        cancelled = await _attempt(theirs, later) or cancelled
+    if cancelled:
+        raise asyncio.CancelledError
+
+
+async def _attempt(context: JobContext, job: Job) -> bool:
+    """Run a job, record how it ended, and return whether it was cancelled with its lane."""
     with tenant_scope(job.tenant_id):
         error: BaseException | None = None
         cancelled = False
@@ -225,8 +244,7 @@ async def _run_coroutine(context: JobContext, job: Job) -> None:
             await context.in_db(_finish, context, job, error)
         finally:
             heartbeat().remove(context)
-        if cancelled:
-            raise asyncio.CancelledError
+    return cancelled
 
 
 def _said(error: BaseException) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from django_q.tasks import async_task
 from basics.errors import Conflict
 from basics.metrics import JOBS_ENDED
 from jobs import registry
+from jobs.context import JobContext
 from jobs.models import ACTIVE, Job, JobStatus
 from jobs.notify import notify
 from tenancy.actors import Actor
@@ -63,6 +64,28 @@ def job_enqueue(
                 return active.get()
         wake(job)
     return job
+
+
+def job_follow(
+    ctx: JobContext | None, *, tenant: Tenant, actor: Actor, kind: str, payload: dict[str, int | str]
+) -> None:
+    """Create a job of the loop lane that comes after another one, which its caller ends in the current transaction.
+
+    The worker does it at once, in the slot that becomes free: no entry of the queue, no claim. Elsewhere it is enqueued.
+
+    Args:
+        ctx: of the job that ends; None where no worker holds it.
+
+    Raises:
+        LookupError: nothing runs this kind.
+    """
+    if ctx is None or not ctx.takes_following:
+        job_enqueue(tenant=tenant, actor=actor, kind=kind, payload=payload)
+        return
+    ctx.follow(
+        job_new(tenant=tenant, actor=actor, kind=kind, payload=payload),
+        timedelta(seconds=settings.JOB_LEASE_S),
+    )
 
 
 def job_new(*, tenant: Tenant, actor: Actor, kind: str, payload: dict[str, int | str]) -> Job:

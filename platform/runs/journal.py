@@ -141,6 +141,11 @@ class RunJournal:
         self.helped, self.helped_usd = Usage(), 0.0
         self._shares: dict[int, Decimal] = {}
 
+    @property
+    def has_open(self) -> bool:
+        """Tell whether a call has begun, or waits, that has not ended."""
+        return any(row.status in UNENDED for row in self._rows.values())
+
     async def turn_started(self, step: int) -> None:
         """See ``Journal``. Nothing is stored at once: a step without a stored turn is simply asked again."""
         await self._recorder.settle()

@@ -235,8 +235,9 @@ def _http_client() -> httpx2.AsyncClient:
     """Return a client for a server of the operator's or a provider's own, which the adapter closes with its run."""
     from basics.http_async import http_client
 
-    # A dataset's driver has a hundred calls under way: each connection that is closed between two costs another.
-    return http_client(verify=_tls(), connections=1000, keepalive=100)
+    # A dataset's driver has a hundred calls under way: each connection that is closed between two costs another. All runs of
+    # a process share the limit, which no number of them may reach.
+    return http_client(verify=_tls(), connections=4000, keepalive=100)
 
 
 def providers_preload() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from django.db import transaction
@@ -17,7 +17,7 @@ from basics.gathering import Crowd, Gathered
 from jobs.context import JobContext
 from runs.pace import pace_here
 from runs.transcript import TEXT, TOOL_PROGRESS, Transcript
-from runs.writes import Batch, RunWrite, batch_write, runs_write
+from runs.writes import Batch, RunWrite, last_write, runs_write
 from toolloop.storable import json_storable
 
 FLUSH_CHARS = 2048
@@ -165,12 +165,14 @@ class Recorder:
         data: dict[str, Any],
         also: Callable[[bool], None],
         before: Callable[[], dict[str, Any]] | None = None,
+        columns: Mapping[str, Any] | None = None,
     ) -> None:
         """Write the rest with this attempt's last event and end the job, in one durable transaction.
 
         Args:
             also: writes the caller's rows when the rest is written; told whether somebody has asked the run to stop.
             before: writes rows that the event must name; what it returns is added to the event's data.
+            columns: what the run's row says from now on, by names of columns.
 
         Raises:
             LeaseLost: another worker has the job, or it ended; nothing was written.
@@ -179,7 +181,7 @@ class Recorder:
         async with self._lock:
             self.add(kind, data)
             batch, first = self._take()
-            await self._ctx.in_db(self._write_last, batch, first, also, before)
+            await self._ctx.in_db(self._write_last, batch, first, also, before, columns or {})
 
     def _soon(self) -> float:
         return self._pace.next_after(self._pace.now)
@@ -228,13 +230,13 @@ class Recorder:
         first: int,
         also: Callable[[bool], None],
         before: Callable[[], dict[str, Any]] | None,
+        columns: Mapping[str, Any],
     ) -> None:
         with transaction.atomic():
-            self._ctx.hold()  # job before run, the order in which everybody locks them
             if before is not None:
+                self._ctx.hold()  # job before run, the order in which everybody locks them
                 batch.events[-1][1].update(json_storable(before()))
-            also(batch_write(self._ctx, self._run_id, batch, first, durable=True))
-            self._ctx.complete()
+            also(last_write(self._ctx, self._run_id, batch, first, columns))
 
 
 Writes = Gathered[RunWrite, bool]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from django.db import connection
@@ -74,8 +74,27 @@ def payload_list(run: Run) -> list[object]:
 # What the provider cited of our own passages: its words for it, by the passage's id, the newest turn first.
 _QUOTED = """
 SELECT cited->>'passage', cited->>'quote' FROM runs_runstep s, jsonb_array_elements(s.turn->'citations') cited
-WHERE s.tenant_id = %s AND s.run_id = %s AND cited->>'passage' <> '' ORDER BY s.index DESC
+WHERE s.tenant_id = {tenant} AND s.run_id = {run} AND cited->>'passage' <> '' ORDER BY s.index DESC
 """
+# Of what calls have retrieved only the rows of certain passages: a whole payload takes longer to read than all else here.
+_ROWS = """
+SELECT r.item FROM runs_toolcall c, jsonb_array_elements(
+    CASE jsonb_typeof(c.payload->'results') WHEN 'array' THEN c.payload->'results' END) WITH ORDINALITY AS r(item, place)
+WHERE c.tenant_id = {tenant} AND c.run_id = {run} AND r.item->>'chunk_id' = ANY ({chunks}) ORDER BY c.id, r.place
+"""
+
+
+def cited_columns(tenant: str, run: str, chunks: str) -> str:
+    """Return the columns that ``cited_take`` reads, as the statement around them names workspace, run and passages' ids."""
+    rows = _ROWS.format(tenant=tenant, run=run, chunks=chunks)
+    quotes = _QUOTED.format(tenant=tenant, run=run)
+    return f"ARRAY({rows}), ARRAY(SELECT ARRAY[passage, quote] FROM ({quotes}) AS q(passage, quote))"  # noqa: S608 - names
+
+
+def cited_take(values: Iterator[Any]) -> tuple[list[object], dict[str, str]]:
+    """Return what certain passages were retrieved as, like ``payload_list``, and ``quotes_named``, from two columns."""
+    rows, quotes = next(values), next(values)
+    return [{"results": [json.loads(row) for row in rows]}], _first(quotes)
 
 
 def quotes_named(run: Run) -> dict[str, str]:
@@ -84,11 +103,15 @@ def quotes_named(run: Run) -> dict[str, str]:
     Only models that cite by themselves name any (``Turn.citations``); of several for one passage the last turn's first.
     """
     with connection.cursor() as cursor:
-        cursor.execute(_QUOTED, [run.tenant_id, run.pk])
-        quotes: dict[str, str] = {}
-        for passage, quote in cursor.fetchall():
-            quotes.setdefault(passage, quote)
-        return quotes
+        cursor.execute(_QUOTED.format(tenant="%s", run="%s"), [run.tenant_id, run.pk])
+        return _first(cursor.fetchall())
+
+
+def _first(quotes: Iterable[Sequence[str]]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for passage, quote in quotes:
+        found.setdefault(passage, quote)
+    return found
 
 
 def payloads_named(runs: QuerySet[Run], names: Iterable[str]) -> list[dict[str, Any]]:

@@ -11,7 +11,7 @@ workspaces: a statement has one tenant's rights, and nobody waits for a row that
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,7 +20,7 @@ import structlog
 from django.conf import settings
 from django.db import DatabaseError, connection, transaction
 
-from jobs.context import JobContext, LeaseLost
+from jobs.context import COMPLETE, JobContext, LeaseLost
 from jobs.notify import CHANNEL
 
 log = structlog.get_logger(__name__)
@@ -37,6 +37,16 @@ WITH mine AS (
         AND attempts = %(attempt)s AND status = 'running')
     RETURNING id, tenant_id, user_id, last_seq, %(seq)s::int AS seq, stop_requested_at IS NOT NULL AS stop
 )"""
+
+# The last one of an attempt ends its job, whose row it locks before the run's, the order in which everybody locks them.
+_LAST = f"""
+WITH ended AS ({COMPLETE}), mine AS (
+    UPDATE runs_run SET last_seq = last_seq + %(count)s{{columns}}
+    WHERE tenant_id = own_tenant() AND id = %(run)s AND last_seq = %(seq)s AND EXISTS (SELECT FROM ended)
+    RETURNING id, tenant_id, user_id, last_seq, %(seq)s::int AS seq, stop_requested_at IS NOT NULL AS stop
+)"""  # noqa: S608 - a constant
+
+_CASTS = {"usage": "::jsonb"}
 
 _MANY = """
 WITH given AS (
@@ -253,7 +263,37 @@ def batch_write(ctx: JobContext, run_id: int, batch: Batch, first: int, *, durab
     Raises:
         LeaseLost: another worker has the job, or it ended; nothing was written.
     """
+    values = _fence(ctx, run_id, batch, first)
+    with _advancing(ctx, batch):
+        told = _executed(_ONE, values, [(run_id, batch)], durable)
+    return _told(ctx, run_id, told)
+
+
+def last_write(ctx: JobContext, run_id: int, batch: Batch, first: int, columns: Mapping[str, Any]) -> bool:
+    """Write an attempt's last batch, change the run and end the job, by one statement in the caller's durable transaction.
+
+    Args:
+        columns: what else the run's row says from now on; the names are ours.
+
+    Returns:
+        Whether somebody has asked the run to stop.
+
+    Raises:
+        LeaseLost: another worker has the job, or it ended; nothing may be committed.
+    """
+    changed = "".join(f", {name} = %(run_{name})s{_CASTS.get(name, '')}" for name in columns)
     values = {
+        **_fence(ctx, run_id, batch, first),
+        **{f"run_{name}": value for name, value in columns.items()},
+    }
+    told = _executed(_LAST.format(columns=changed), values, [(run_id, batch)], durable=True)
+    stopping = _told(ctx, run_id, told)
+    ctx.completed()
+    return stopping
+
+
+def _fence(ctx: JobContext, run_id: int, batch: Batch, first: int) -> dict[str, Any]:
+    return {
         "count": len(batch.events),
         "run": run_id,
         "seq": first,
@@ -261,8 +301,9 @@ def batch_write(ctx: JobContext, run_id: int, batch: Batch, first: int, *, durab
         "worker": ctx.worker,
         "attempt": ctx.attempt,
     }
-    with _advancing(ctx, batch):
-        told = _executed(_ONE, values, [(run_id, batch)], durable)
+
+
+def _told(ctx: JobContext, run_id: int, told: Mapping[int, bool]) -> bool:
     if run_id not in told:
         ctx.lost.set()
         raise LeaseLost(f"run {run_id}: job {ctx.job_id} is no longer held by {ctx.worker}")

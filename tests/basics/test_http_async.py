@@ -389,3 +389,40 @@ async def test_proxies_of_the_environment_are_used(monkeypatch: pytest.MonkeyPat
         async with http_client(verify=TLS, keepalive=1, connections=1) as http:
             assert (await http.get("http://model.test/v1")).content == b"hi"
     assert heard[0].startswith(b"GET http://model.test/v1 HTTP/1.1\r\n")
+
+
+async def test_clients_that_are_open_together_share_connections_and_close_what_is_theirs() -> None:
+    opened: list[asyncio.Event] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        opened.append(ended := asyncio.Event())
+        try:
+            while (request := await asked(reader)).startswith(b"GET /whole"):
+                writer.write(OK + b"Content-Length: 2\r\n\r\nhi")
+            if request:
+                writer.write(OK + b"Content-Length: 9\r\n\r\nhalf")
+                await reader.read()
+        finally:
+            ended.set()
+
+    def one() -> httpx2.AsyncClient:
+        return http_client(verify=TLS, keepalive=2, connections=4)
+
+    async with server(serve) as url:
+        first, second = one(), one()
+        for http in (first, second, first):
+            assert (await http.get(f"{url}/whole")).content == b"hi"
+        assert len(opened) == 1
+        half = await first.send(first.build_request("GET", f"{url}/half"), stream=True)
+        assert (await second.get(f"{url}/whole")).content == b"hi"
+        assert [ended.is_set() for ended in opened] == [False, False]
+        await first.aclose()  # with the answer that it has not read, and with nothing of the other's
+        await asyncio.wait_for(opened[0].wait(), PATIENCE_S)
+        assert half.is_closed
+        assert (await second.get(f"{url}/whole")).content == b"hi"
+        assert len(opened) == 2
+        await second.aclose()
+        await asyncio.wait_for(opened[1].wait(), PATIENCE_S)
+        async with one() as third:
+            assert (await third.get(f"{url}/whole")).content == b"hi"
+        assert len(opened) == 3

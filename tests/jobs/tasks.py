@@ -8,10 +8,15 @@ import time
 from pathlib import Path
 from typing import Any
 
+from django.db import transaction
+
 from basics.errors import Invalid
 from jobs.context import JobContext
 from jobs.models import Job
 from jobs.registry import job
+from jobs.services import job_follow
+from tenancy.actors import system_actor
+from tenancy.models import Tenant
 
 
 def _note(path: str, text: str) -> None:
@@ -73,6 +78,24 @@ async def wait(ctx: JobContext, path: str, milliseconds: int) -> None:
     _note(path, f"began {ctx.attempt} {os.getpid()}")
     await asyncio.sleep(milliseconds / 1000)
     _note(path, f"done {ctx.attempt} {os.getpid()}")
+
+
+@job("tests.followed", lane="loop")
+async def followed(ctx: JobContext, path: str, milliseconds: int) -> None:
+    """End at once, with a ``tests.wait`` that follows."""
+
+    def end() -> None:
+        with transaction.atomic():
+            job_follow(
+                ctx,
+                tenant=Tenant(pk=ctx.tenant_id),
+                actor=system_actor(ctx.tenant_id, ctx.user_id),
+                kind="tests.wait",
+                payload={"path": path, "milliseconds": milliseconds},
+            )
+            ctx.complete()
+
+    await ctx.in_db(end)
 
 
 @job("tests.step", lane="loop")

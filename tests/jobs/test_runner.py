@@ -235,6 +235,39 @@ def test_job_that_waits_for_room_on_the_lane_is_not_claimed(
     here.drain(30)
 
 
+def test_job_that_follows_another_is_done_in_its_slot_and_queued_when_its_worker_ends(
+    cast: Cast, notes: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = lane_module.Lane(1)
+    monkeypatch.setattr(runner, "lane", lambda: here)
+
+    def follower(number: int, milliseconds: int) -> Job:
+        first = _enqueue(cast, "tests.followed", notes, milliseconds=milliseconds)
+        OrmQ.objects.all().delete()  # the entry that is handed out
+        runner.run_loop(cast.tenant.pk, first.pk)
+        wait_for(lambda: notes.read_text().count("began") == number)
+        assert _fresh(first).status == JobStatus.SUCCEEDED
+        with tenant_scope(cast.tenant.pk):
+            found: Job = Job.objects.filter(kind="tests.wait").latest("pk")
+        return found
+
+    done = follower(1, 1)
+    assert (done.worker, done.attempts, done.user_id) == (worker_name(), 1, cast.member.user_id)
+    wait_for(lambda: _fresh(done).status == JobStatus.SUCCEEDED)
+    assert OrmQ.objects.count() == 0
+    cut = follower(2, 60_000)
+    assert cut.status == JobStatus.RUNNING
+    here.drain(30)
+    cut = _fresh(cut)
+    assert (cut.status, cut.worker, cut.attempts) == (JobStatus.QUEUED, "", 0)
+    assert [entry.func() for entry in OrmQ.objects.all()] == ["jobs.runner.run_loop"]
+    OrmQ.objects.all().delete()
+    # Who runs a job without a worker waits for no other: that one goes into the queue.
+    run_here(cast.tenant.pk, _enqueue(cast, "tests.followed", notes, milliseconds=1).pk)
+    with tenant_scope(cast.tenant.pk):
+        assert Job.objects.filter(kind="tests.wait").latest("pk").status == JobStatus.QUEUED
+
+
 def test_same_key_gives_the_active_job(cast: Cast, notes: Path) -> None:
     def enqueue() -> Job:
         with tenant_scope(cast.tenant.pk):

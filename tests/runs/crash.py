@@ -162,12 +162,12 @@ SCRIPTS = {
 def install(monkeypatch: pytest.MonkeyPatch, process: Process, *, eager: bool) -> None:
     """Make every write from now on this process's."""
     write_last, begin = Recorder._write_last, execute._run_begin
-    runs_write, batch_write = writes.runs_write, writes.batch_write
+    runs_write, batch_write, last = writes.runs_write, writes.batch_write, writes.last_write
     monkeypatch.setattr(recorder_module, "runs_write", lambda *args: process.write(runs_write, *args))
     monkeypatch.setattr(Recorder, "_write_last", lambda *args: process.write(write_last, *args))
     monkeypatch.setattr(execute, "_run_begin", lambda *args: process.write(begin, *args))
-    for module in (recorder_module, writes):
-        monkeypatch.setattr(module, "batch_write", lambda *a, **k: process.statement(batch_write, *a, **k))
+    monkeypatch.setattr(writes, "batch_write", lambda *a, **k: process.statement(batch_write, *a, **k))
+    monkeypatch.setattr(recorder_module, "last_write", lambda *args: process.statement(last, *args))
     if eager:
         monkeypatch.setattr(execute, "RunJournal", EagerJournal)
 

@@ -9,7 +9,13 @@ from django.db import connection
 from django.utils.translation import gettext_noop
 
 from apps.conversations.answering.listeners import answer_tell
-from apps.conversations.citations.markers import answer_cite, numbers_of, passages_of
+from apps.conversations.citations.markers import (
+    CitablePassage,
+    answer_cite,
+    chunks_named,
+    numbers_of,
+    passages_of,
+)
 from apps.conversations.display.answer_forms import form_of, shown_text, value_cited
 from apps.conversations.display.marks import named_around
 from apps.conversations.models import Citation, Message, Turn
@@ -17,10 +23,11 @@ from apps.conversations.support.sentences import compared_with, unsupported_find
 from apps.conversations.support.services import JOB_KIND as SUPPORT_JOB
 from apps.conversations.turns.queue import JOB_KIND as QUEUE_JOB
 from apps.conversations.turns.titles import JOB_KIND as TITLE_JOB
-from jobs.services import job_enqueue
+from jobs.context import JobContext
+from jobs.services import job_enqueue, job_follow
 from runs.models import Run, RunStatus
 from runs.providers import is_extractive
-from runs.selectors import payload_list, quotes_named
+from runs.selectors import cited_columns, cited_take
 from tenancy.actors import system_actor
 from tenancy.database.columns import Columns
 from tenancy.models import Tenant
@@ -33,7 +40,8 @@ _TURN, _TENANT = Columns(Turn, "t"), Columns(Tenant, "w")
 _CLOSING = f"""
 SELECT {_TURN}, {_TENANT},
     (SELECT m.text FROM conversations_message m WHERE m.tenant_id = t.tenant_id AND m.turn_id = t.id AND m.author = 'user'),
-    (SELECT c.support_model FROM conversations_conversationrules c WHERE c.tenant_id = t.tenant_id)
+    (SELECT c.support_model FROM conversations_conversationrules c WHERE c.tenant_id = t.tenant_id),
+    {cited_columns("t.tenant_id", "t.run_id", "%s")}
 FROM conversations_turn t JOIN tenancy_tenant w ON w.id = t.tenant_id
 WHERE t.tenant_id = %s AND t.run_id = %s ORDER BY t.id LIMIT 1
 """  # noqa: S608 - names of columns
@@ -47,14 +55,17 @@ RETURNING EXISTS (SELECT FROM conversations_queuedquestion q
 """
 
 
-def turn_close(run: Run) -> None:
-    """End the turn of a run that has ended: answer and citations as rows, in the current transaction."""
+def turn_close(run: Run, ctx: JobContext | None = None) -> None:
+    """End the turn of a run that has ended: answer and citations as rows, in the current transaction.
+
+    Args:
+        ctx: of the run's job, where that ends with the transaction.
+    """
     found = _turn(run)
     if found is None:
         return
-    turn, question, support_model = found
+    turn, question, support_model, passages = found
     form = form_of(turn.assistant_version)
-    passages = passages_of(payload_list(run), quotes_named(run))
     cited = answer_cite(shown_text(run.answer, form is not None), passages)
     if cited.text.strip():
         data, problem = _formed(run, form)
@@ -109,26 +120,31 @@ def turn_close(run: Run) -> None:
             kind=SUPPORT_JOB,
             payload={"turn_id": turn.pk, "run_id": run.pk},
         )
-    _go_on(turn, run, has_answer=bool(cited.text.strip()), is_queue=is_queue)
+    _go_on(turn, run, ctx, has_answer=bool(cited.text.strip()), is_queue=is_queue)
 
 
-def _turn(run: Run) -> tuple[Turn, str, str] | None:
-    """Return the turn whose run this is, with it and its tenant, its question, and the model that checks answers again.
+def _turn(run: Run) -> tuple[Turn, str, str, dict[int, CitablePassage]] | None:
+    """Return the turn whose run this is, with it and its tenant, its question, the model that checks answers again, and
+    the passages that its answer names.
 
     None when the turn has another run by now.
     """
     with connection.cursor() as cursor:
-        cursor.execute(_CLOSING, [run.tenant_id, run.pk])
+        # Whether the answer has a form is only known from the turn: JSON may write a marker's letters another way.
+        both = f"{run.answer}\n{shown_text(run.answer, formed=True)}"
+        named = [str(pk) for pk in chunks_named(both)]
+        cursor.execute(_CLOSING, [named, run.tenant_id, run.pk])
         row = cursor.fetchone()
     if row is None:
         return None
     values = iter(row)
     turn = _TURN.take(values)
     turn.run, turn.tenant = run, _TENANT.take(values)
-    return turn, next(values) or "", next(values) or ""
+    question, support_model = next(values) or "", next(values) or ""
+    return turn, question, support_model, passages_of(*cited_take(values))
 
 
-def _go_on(turn: Turn, run: Run, *, has_answer: bool, is_queue: bool) -> None:
+def _go_on(turn: Turn, run: Run, ctx: JobContext | None, *, has_answer: bool, is_queue: bool) -> None:
     """Have jobs do what follows an answer: ask the question that waits, name the conversation."""
     actor = system_actor(turn.tenant_id, run.user_id)
     if is_queue:
@@ -137,7 +153,7 @@ def _go_on(turn: Turn, run: Run, *, has_answer: bool, is_queue: bool) -> None:
             tenant=turn.tenant, actor=actor, kind=QUEUE_JOB, payload={"conversation_id": turn.conversation_id}
         )
     if turn.index == 0 and has_answer and not is_extractive(run.model):
-        job_enqueue(tenant=turn.tenant, actor=actor, kind=TITLE_JOB, payload={"turn_id": turn.pk})
+        job_follow(ctx, tenant=turn.tenant, actor=actor, kind=TITLE_JOB, payload={"turn_id": turn.pk})
 
 
 def _formed(run: Run, form: Output | None) -> tuple[Any, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from apps.conversations.support import services as support_services
 from apps.conversations.turns import bulk, lost_titles, queue, titles
 from jobs.context import JobContext, JobPostponed
-from jobs.registry import job
+from jobs.registry import MAX_DEATHS, job
 from tenancy.actors import system_actor
 from tenancy.models import Tenant
 
@@ -16,7 +16,7 @@ async def queue_next(ctx: JobContext, *, conversation_id: int) -> None:
     await ctx.in_db(_ask_next, ctx.tenant_id, conversation_id)
 
 
-@job(titles.JOB_KIND, lane="loop", max_attempts=1)
+@job(titles.JOB_KIND, lane="loop", max_attempts=1, max_deaths=MAX_DEATHS)
 async def conversation_title(ctx: JobContext, *, turn_id: int) -> None:
     """Have a model name a conversation after its first answer."""
     tenant = Tenant(pk=ctx.tenant_id)

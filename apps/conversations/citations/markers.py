@@ -109,6 +109,12 @@ class Cited:
         return "".join(p.text + "".join(f"[{n}]" for n in p.numbers) for p in self.pieces)
 
 
+def chunks_named(text: str) -> list[int]:
+    """Return the ids of the passages that an answer's markers name, each once."""
+    found = (name[1:] for marker in _MARKER.finditer(text) for name in re.findall(_ID, marker[1]))
+    return list(dict.fromkeys(map(int, found)))
+
+
 def answer_cite(text: str, passages: Mapping[int, CitablePassage]) -> Cited:
     """Take an answer apart at its markers and number the sources by first appearance.
 

@@ -60,6 +60,21 @@ WHERE tenant_id = own_tenant() AND id = %(run)s AND status = 'queued' AND starte
 RETURNING started_at, last_seq, stop_requested_at IS NOT NULL, """
 
 
+# What the last statement of a run changes in its row.
+_ENDED = (
+    "status",
+    "stop_reason",
+    "limit_reached",
+    "error_code",
+    "error_message",
+    "is_retryable",
+    "usage",
+    "cost_usd",
+    "answer",
+    "finished_at",
+)
+
+
 @dataclass(slots=True)
 class _Start:
     """Where an attempt at a run begins."""
@@ -203,7 +218,8 @@ async def run_execute(
             if finished.status == "parked":
                 await _run_park(run, recorder, finished)
             else:
-                await _run_finish(run, recorder, finished, before_finish)
+                may_be_open = start.is_resumed or journal.has_open
+                await _run_finish(run, recorder, finished, before_finish, may_be_open=may_be_open)
             if reservations.is_used:
                 await ctx.in_db(reservations.close)
             return finished
@@ -338,6 +354,8 @@ async def _run_finish(
     recorder: Recorder,
     finished: RunFinished,
     before_finish: Callable[[Run, RunFinished], None] | None,
+    *,
+    may_be_open: bool,
 ) -> None:
     run.status = RunStatus(finished.status)
     run.stop_reason = finished.stop[:20]
@@ -350,28 +368,15 @@ async def _run_finish(
     run.finished_at = timezone.now()
 
     def end(stop_requested: bool) -> None:
-        run.save(
-            update_fields=[
-                "status",
-                "stop_reason",
-                "limit_reached",
-                "error_code",
-                "error_message",
-                "is_retryable",
-                "usage",
-                "cost_usd",
-                "answer",
-                "finished_at",
-            ]
-        )
-        # A stop may leave a call's row open when the tool did not come back in time.
-        open_ends_close(run)
+        if may_be_open:  # A stop may leave a call's row open when the tool did not come back in time.
+            open_ends_close(run)
         finished_tell(run)
         if before_finish is not None:
             before_finish(run, finished)
 
     data = {**finished_data(run), "notes": finished.data.get("notes", [])}
-    await recorder.finish(FINISHED, data, end)
+    columns = {name: getattr(run, name) for name in _ENDED}
+    await recorder.finish(FINISHED, data, end, columns={**columns, "usage": json.dumps(run.usage)})
 
 
 async def _run_park(run: Run, recorder: Recorder, finished: RunFinished) -> None:

@@ -15,7 +15,7 @@ from django.db import Error, connection, connections
 from django.utils import timezone
 
 from basics.metrics import share_with_forks
-from basics.processes import die_with_parent
+from basics.processes import COLLECT_AFTER, die_with_parent
 from jobs import registry, runner, slots
 from jobs.ends import QueueEnds
 from jobs.health import ProbeServer, WorkerHealth
@@ -160,6 +160,7 @@ def _when_forked(**kwargs: Any) -> None:
     """In each new worker process: take part in an orderly stop, and leave nothing behind at exit."""
     # What was imported before the fork stays shared memory only while the collector does not walk it.
     gc.freeze()
+    gc.set_threshold(*COLLECT_AFTER)
     signal.signal(signal.SIGTERM, _on_terminate)
     watcher = threading.Thread(target=_interrupt_on_stop, name="job-stop", daemon=True)
     watcher.start()
