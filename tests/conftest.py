@@ -59,7 +59,7 @@ def pytest_configure(config: pytest.Config) -> None:
     # tests/tools/toolset/test_enforcement.py alone.
     server = EmbeddedPostgres(Path(os.environ["GROUNDWORK_DATA_DIR"]), durable=False)
     server.start()
-    databases.sign_in_cheaply(server.url, server.superuser_url)
+    databases.server_prepare(server.url, server.superuser_url)
     os.environ["DATABASE_URL"] = server.url
     config.add_cleanup(lambda: (server.stop(), None)[1])
 
@@ -94,9 +94,10 @@ def _end_in_order(config: pytest.Config) -> None:
 def _flush_cheaply() -> None:
     from django.test import TransactionTestCase
 
-    from tests.sweeping import sweep
+    from tests.sweeping import after_commits
 
-    TransactionTestCase._fixture_teardown = sweep  # type: ignore[attr-defined]
+    TransactionTestCase._fixture_teardown = after_commits  # type: ignore[attr-defined]
+    TransactionTestCase._should_reload_connections = lambda *_: False  # type: ignore[attr-defined]
 
 
 def pytest_sessionfinish() -> None:
