@@ -30,6 +30,9 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
+_ADDRESSES: dict[str, set[str]] = {}
+"""Of localhost, asked for once."""
+
 # The same examples in every run, and no clock: a slow machine is no failure.
 hypothesis.settings.register_profile(
     "groundwork", derandomize=True, deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
@@ -120,13 +123,14 @@ def pytest_collection() -> Generator[None, object, object]:
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
     """Mark what starts servers and what is of the product's rules alone; then order all for ``tests.spread``."""
+    is_rules_run = "rules" in config.option.markexpr  # else each process would read all modules in vain
     for item in items:
         folder = item.path.parent.relative_to(ROOT).as_posix()
         if folder in spread.SERVED:
             item.add_marker(pytest.mark.servers)
         if folder == spread.BROWSER:
             item.add_marker(pytest.mark.browser)
-        if is_of_rules(item):
+        if is_rules_run and is_of_rules(item):
             item.add_marker(pytest.mark.rules)
     yield
     if hasattr(config, "workerinput"):
@@ -173,7 +177,7 @@ def _begin_empty(django_db_blocker: Any) -> None:
 @pytest.fixture(autouse=True)
 def _only_loopback() -> Any:
     """Refuse every address but loopback: a test that reaches for the network fails."""
-    socket_allow_hosts(["127.0.0.1", "::1", "localhost"], allow_unix_socket=True)
+    socket_allow_hosts(["127.0.0.1", "::1", "localhost"], allow_unix_socket=True, resolution_cache=_ADDRESSES)
     yield
     from pytest_socket import _remove_restrictions
 
