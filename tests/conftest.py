@@ -30,6 +30,9 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
+_ADDRESSES: dict[str, set[str]] = {}
+"""Of localhost, asked for once."""
+
 # The same examples in every run, and no clock: a slow machine is no failure.
 hypothesis.settings.register_profile(
     "groundwork", derandomize=True, deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
@@ -59,7 +62,7 @@ def pytest_configure(config: pytest.Config) -> None:
     # tests/tools/toolset/test_enforcement.py alone.
     server = EmbeddedPostgres(Path(os.environ["GROUNDWORK_DATA_DIR"]), durable=False)
     server.start()
-    databases.sign_in_cheaply(server.url, server.superuser_url)
+    databases.server_prepare(server.url, server.superuser_url)
     os.environ["DATABASE_URL"] = server.url
     config.add_cleanup(lambda: (server.stop(), None)[1])
 
@@ -94,9 +97,10 @@ def _end_in_order(config: pytest.Config) -> None:
 def _flush_cheaply() -> None:
     from django.test import TransactionTestCase
 
-    from tests.sweeping import sweep
+    from tests.sweeping import after_commits
 
-    TransactionTestCase._fixture_teardown = sweep  # type: ignore[attr-defined]
+    TransactionTestCase._fixture_teardown = after_commits  # type: ignore[attr-defined]
+    TransactionTestCase._should_reload_connections = lambda *_: False  # type: ignore[attr-defined]
 
 
 def pytest_sessionfinish() -> None:
@@ -119,13 +123,14 @@ def pytest_collection() -> Generator[None, object, object]:
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
     """Mark what starts servers and what is of the product's rules alone; then order all for ``tests.spread``."""
+    is_rules_run = "rules" in config.option.markexpr  # else each process would read all modules in vain
     for item in items:
         folder = item.path.parent.relative_to(ROOT).as_posix()
         if folder in spread.SERVED:
             item.add_marker(pytest.mark.servers)
         if folder == spread.BROWSER:
             item.add_marker(pytest.mark.browser)
-        if is_of_rules(item):
+        if is_rules_run and is_of_rules(item):
             item.add_marker(pytest.mark.rules)
     yield
     if hasattr(config, "workerinput"):
@@ -172,7 +177,7 @@ def _begin_empty(django_db_blocker: Any) -> None:
 @pytest.fixture(autouse=True)
 def _only_loopback() -> Any:
     """Refuse every address but loopback: a test that reaches for the network fails."""
-    socket_allow_hosts(["127.0.0.1", "::1", "localhost"], allow_unix_socket=True)
+    socket_allow_hosts(["127.0.0.1", "::1", "localhost"], allow_unix_socket=True, resolution_cache=_ADDRESSES)
     yield
     from pytest_socket import _remove_restrictions
 

@@ -68,8 +68,10 @@ def _schema_files() -> list[Path]:
     return sorted(file for file in found if file.is_file())
 
 
-def sign_in_cheaply(url: str, superuser_url: str) -> None:
-    """Let a password be proved by one round of hashing, not by 4,096: each of the thousands of connections pays them.
+def server_prepare(url: str, superuser_url: str) -> None:
+    """Let a password be proved by one round of hashing, not by 4,096, and the sweep delete rows without asking their keys.
+
+    Each of the thousands of connections pays for the first, each test that commits for the second.
 
     Args:
         url: of the server's owner role, whose password stays what it is.
@@ -77,6 +79,8 @@ def sign_in_cheaply(url: str, superuser_url: str) -> None:
     """
     with psycopg.connect(superuser_url, autocommit=True) as raw:
         raw.execute("SELECT pg_advisory_lock(%s)", [_LOCK])  # several runs may share the server
+        owner = sql.Identifier(str(conninfo_to_dict(url)["user"]))
+        raw.execute(sql.SQL("GRANT SET ON PARAMETER session_replication_role TO {}").format(owner))
         kept = raw.execute(
             "SELECT rolpassword FROM pg_authid WHERE rolname = %s", [conninfo_to_dict(url)["user"]]
         )

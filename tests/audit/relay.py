@@ -9,7 +9,6 @@ import contextlib
 import json
 import os
 import random
-import signal
 import subprocess
 import sys
 import time
@@ -17,6 +16,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from tests.processes import kill_hard
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -73,8 +74,9 @@ handler = Hook if kind == "webhook" else Syslog
 socketserver.ThreadingTCPServer(("127.0.0.1", port), handler).serve_forever()
 '''
 
-SENDER = """
-import os, sys, time
+# Imports the product once, and forks a sender for each line: of its own each would take two seconds of processor time.
+SENDERS = """
+import os, signal, sys, time
 sys.path[:0] = [sys.argv[1], sys.argv[1] + "/platform"]
 import django
 django.setup()
@@ -82,9 +84,13 @@ from datetime import timedelta
 from audit import pump
 # A killed sender's lease would run for a minute; and nothing is to wait for the next look.
 pump.LEASE, pump.PAUSES_S, pump.BATCH = timedelta(seconds=1), (0,), int(sys.argv[2])
-while True:
-    if not pump.pump_round():
-        time.sleep(0.05)
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # who has ended is forgotten at once
+for _ in sys.stdin:
+    pid = os.fork()
+    while not pid:
+        if not pump.pump_round():
+            time.sleep(0.05)
+    print(pid, flush=True)
 """
 
 
@@ -108,38 +114,57 @@ class Relay:
     def __init__(
         self, kind: str, folder: Path, env: Mapping[str, str], port: int, secret: str = "", batch: int = 20
     ) -> None:
-        self.kind, self.port, self.secret, self.batch = kind, port, secret, batch
+        self.kind, self.port, self.secret = kind, port, secret
         self.path = folder / "received.txt"
-        self.env = {**os.environ, **env}
         self.log = (folder / "relay.log").open("ab")
-        self._running: dict[str, subprocess.Popen[bytes]] = {}
+        self._env = {**os.environ, **env}
+        self._senders = self._popen(["-c", SENDERS, str(ROOT), str(batch)])
+        self._receiver: subprocess.Popen[bytes] | None = None
+        self._sender = 0
         self.kills = {"sender": 0, "receiver": 0}
+
+    def _popen(self, command: list[str]) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            [sys.executable, *command],
+            env=self._env,
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE if SENDERS in command else self.log,
+            stderr=self.log,
+        )
 
     def start(self, side: str) -> None:
         """Start one side, if it doesn't run."""
-        if side in self._running:
-            return
-        command = (
-            ["-c", RECEIVER, str(ROOT), self.kind, str(self.port), str(self.path), self.secret]
-            if side == "receiver"
-            else ["-c", SENDER, str(ROOT), str(self.batch)]
-        )
-        self._running[side] = subprocess.Popen(
-            [sys.executable, *command], env=self.env, cwd=ROOT, stdout=self.log, stderr=self.log
-        )
+        if side == "receiver" and self._receiver is None:
+            how = [str(ROOT), self.kind, str(self.port), str(self.path), self.secret]
+            self._receiver = self._popen(["-c", RECEIVER, *how])
+        elif side == "sender" and not self._sender:
+            assert self._senders.stdin is not None
+            assert self._senders.stdout is not None
+            self._senders.stdin.write(b"one more\n")
+            self._senders.stdin.flush()
+            self._sender = int(self._senders.stdout.readline())
 
     def kill(self, side: str) -> None:
         """Kill one side without a warning (SIGKILL)."""
-        process = self._running.pop(side)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
+        self._end(side)
         self.kills[side] += 1
+
+    def _end(self, side: str) -> None:
+        if side == "receiver" and self._receiver is not None:
+            self._receiver.kill()
+            self._receiver.wait()
+            self._receiver = None
+        elif side == "sender" and self._sender:
+            kill_hard(self._sender)
+            self._sender = 0
 
     def close(self) -> None:
         """End both."""
-        for process in self._running.values():
-            process.kill()
-            process.wait()
+        self._end("receiver")
+        self._end("sender")
+        self._senders.kill()
+        self._senders.communicate()
         self.log.close()
 
     def uids(self) -> list[str]:
@@ -176,7 +201,7 @@ def relayed(relay: Relay, expected: set[str], *, kills: int, patience_s: float, 
             time.sleep(chance.random() / 20)
             relay.start(side)
         assert time.monotonic() - since < patience_s, f"nothing more arrived: {arrived} of {len(expected)}"
-        time.sleep(0.005)
+        time.sleep(0.02)
     return Arrived(relay.uids(), relay.kills["sender"], relay.kills["receiver"])
 
 

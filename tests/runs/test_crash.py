@@ -21,8 +21,8 @@ from tests.runs.support import events_of, transcript
 pytestmark = pytest.mark.django_db(transaction=True)
 
 WHENS: list[When] = ["before", "inside", "after"]
-STEP = 1 if NIGHTLY else len(WHENS)
-"""By day each write has its death in one of the three ways, at night in all."""
+STEP = 1 if NIGHTLY else 2 * len(WHENS)
+"""By day every second write has its death in one of the three ways, at night each write in all."""
 
 
 def _check(run: Run, world: World, script: str, at: str) -> None:
@@ -70,7 +70,7 @@ async def test_run_goes_on_when_its_process_dies_between_any_two_writes(
     attempts, points = 1, 0
     attempt = 0
     while attempt < attempts:
-        point = WHENS.index(when) if STEP > 1 else 0
+        point = 0 if NIGHTLY else 2 * WHENS.index(when)
         while True:
             victim = Process(point, when)
             run, world, used = await carry(
@@ -92,11 +92,11 @@ async def test_run_goes_on_when_its_process_dies_between_any_two_writes(
 async def test_run_goes_on_when_facts_are_written_together_and_its_process_dies(
     cast: Cast, lane_threads: Executor, monkeypatch: pytest.MonkeyPatch, script: str
 ) -> None:
-    """By day between any two writes once: at the end of one way to the next, or at its beginning; at night at both."""
+    """By day at every second write, half of the times before it and half after it; at night at each, both ways."""
     monkeypatch.setattr(pace, "FLUSH_S", 0.0)
     whens: tuple[When, ...] = ("before", "after")
-    for when in whens:
-        for point in range(0, 100, 1 if NIGHTLY else len(whens)):
+    for place, when in enumerate(whens):
+        for point in range(100) if NIGHTLY else range(2 * place, 100, 2 * len(whens)):
             victim = Process(point, when)
             run, world, _ = await carry(
                 cast, lane_threads, monkeypatch, SCRIPTS[script], only(0, victim), eager=False
