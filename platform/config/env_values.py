@@ -11,7 +11,6 @@ from ipaddress import ip_network
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
-
 _SMALL_BYTES = 4_000_000_000
 
 
