@@ -40,6 +40,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--requests", type=int, default=500, help="of one round")
     args = parser.parse_args()
+    if args.rounds < WARM + 2:
+        parser.error(f"--rounds: give {WARM + 2} or more, since {WARM} don't count")
     before = load()
     with database(), product(MODEL, MALLOC_ARENA_MAX="2") as (stack, _):
         assert stack.web is not None
