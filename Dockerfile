@@ -20,7 +20,10 @@ COPY templates ./templates
 COPY static ./static
 COPY docs/guide ./docs/guide
 COPY docs/screenshots ./docs/screenshots
+# Else each start of a container would compile what it imports.
+RUN /opt/venv/bin/python -m compileall -q apps platform
 ENV PATH=/opt/venv/bin:$PATH \
+    MALLOC_ARENA_MAX=2 \
     PYTHONPATH=/app:/app/platform \
     PYTHONUNBUFFERED=1 \
     PYTHONDONTWRITEBYTECODE=1 \

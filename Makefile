@@ -19,7 +19,7 @@ STYLED := static/css static/js tests/conversations/openai/client.mjs
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1|/' | awk -F'|' '{printf "make %-13s %s\n", $$1, $$2}'
 
-install: $(VENV)/.runtime $(VENV)/.model $(VENV)/.languages ## Virtual environment, pinned packages, the embedder's model and the languages
+install: $(VENV)/.runtime $(VENV)/.bytecode $(VENV)/.model $(VENV)/.languages ## Virtual environment, pinned packages, the embedder's model and the languages
 
 install-dev: install $(VENV)/.dev $(CLIENT) ## The same, with the tools that test and check
 
@@ -124,6 +124,11 @@ $(VENV)/.created:
 $(VENV)/.runtime: requirements/base.txt | $(VENV)/.created
 	@echo "installing packages"
 	@$(PIP_INSTALL) -r requirements/base.txt
+	@touch $@
+
+# As pip does for packages; else the first start would compile what it imports. What changes later is compiled when it is imported.
+$(VENV)/.bytecode: | $(VENV)/.runtime
+	@$(PY) -m compileall -q -j 0 apps platform
 	@touch $@
 
 $(VENV)/.dev: requirements/dev.txt requirements/langchain.txt $(VENV)/.runtime

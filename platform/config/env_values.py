@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import base64
+import os
 import re
 import shlex
 from collections.abc import Callable
 from ipaddress import ip_network
 from pathlib import Path
 from urllib.parse import quote, urlsplit
+
+_SMALL_BYTES = 4_000_000_000
 
 
 class SecretRefused(ValueError):
@@ -37,6 +40,15 @@ def as_positive(text: str) -> int:
     if value <= 0:
         raise ValueError(expected)
     return value
+
+
+def as_workers(text: str) -> int:
+    """Return how many worker processes; empty: as many as suit this machine."""
+    if text.strip():
+        return as_positive(text)
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return 1 if cores <= 2 or memory < _SMALL_BYTES else 2
 
 
 def as_list(text: str) -> list[str]:

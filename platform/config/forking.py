@@ -130,6 +130,11 @@ class Zygote:
         """Whether it was started and has not ended."""
         return self._channel is not None
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether a process that was asked for has not been forked yet, because it still imports."""
+        return self.is_alive and bool(self._asked)
+
     def start(self) -> None:
         """Start it, unless it runs, or has ended before it forked anything. It imports while its caller goes on."""
         if self.is_alive or self._is_unusable:

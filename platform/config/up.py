@@ -1,6 +1,7 @@
 """``manage.py up``: database, web server and worker of one machine as one group.
 
-First start: database, then ``manage.py prepare`` (migrations, demo), then web and worker. When neither the code nor the
+First start: database, then ``manage.py prepare`` (migrations, demo), then web and worker. What they all import is imported
+meanwhile. When neither the code nor the
 database changed since the last preparation, web and worker start at once; the ``/readyz`` of both still check the migrations.
 """
 
@@ -27,7 +28,6 @@ from config.addresses import free_port, is_loopback, reached
 from config.data_dir import data_dir_open
 from config.embedded import EmbeddedPostgres, EmbeddedPostgresError
 from config.embedded.ports import is_free
-from config.embedded.state import read_state
 from config.forking import CHANNEL, Zygote
 from config.healthcheck import probe_host
 from config.records import read_record, try_lock, write_record
@@ -42,8 +42,6 @@ _WORKER_GRACE_S = 25.0
 """What a worker may take to stop, in addition to GROUNDWORK_DRAIN_SECONDS."""
 _TRIES_BEFORE_READY = 4
 _UNPREPARED_S = 12.0
-_SERVES_SOURCES = "config.settings.dev"
-"""With these settings static files are served from where they are. With others what imports before they are collected knows none."""
 _DB_TROUBLE = re.compile(
     r"\b(WARNING|ERROR|FATAL|PANIC):(?!\s+(permission denied to analyze|terminating connection due to administrator command))"
 )
@@ -148,6 +146,8 @@ class Up:
         # Behind a proxy others reach it too, although it listens on this machine alone.
         self._is_public = not is_loopback(self.host) or env.get("GROUNDWORK_TRUST_PROXY")
         environment = {
+            # glibc gives each thread that is new an arena of its own, and returns little of it: web and worker have many.
+            "MALLOC_ARENA_MAX": "2",
             **os.environ,
             "PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "platform"))),
             "PYTHONUNBUFFERED": "1",
@@ -165,6 +165,8 @@ class Up:
         drain_s: int = env.get("GROUNDWORK_DRAIN_SECONDS")
         self.worker = service("worker", commands.worker, _WORKER_GRACE_S + drain_s)
         self.web.zygote = self.worker.zygote = self._zygote
+        if _serves_sources():
+            self.setup.zygote = self._zygote
         self._probes = {"web": (reached(self.host), self.port)}
 
     @property
@@ -182,12 +184,9 @@ class Up:
         try:
             self._end_leftovers()
             write_record(self._record, {"mark": self.mark, "pid": os.getpid(), "url": self.url})
-            database = read_state(self.data_dir)
-            if self._zygote and database and self._prepared.exists():
-                self._zygote.start()  # it imports while the database starts
+            if self._zygote and (_serves_sources() or self._prepared.exists()):
+                self._zygote.start()  # it imports while the database is made or starts
             self._start_database()
-            if self._zygote and read_state(self.data_dir) != database:
-                self._zygote.end()  # its settings name another one
             if self._stops:
                 return 0
             return await self._serve()
@@ -200,8 +199,6 @@ class Up:
         fingerprint = self._fingerprint()
         is_prepared = fingerprint is not None and read_record(self._prepared) == {"fingerprint": fingerprint}
         if not is_prepared:
-            if self._zygote and os.environ.get("DJANGO_SETTINGS_MODULE") == _SERVES_SOURCES:
-                self._zygote.start()  # it imports while the tables are made
             self.setup.start()
             code = await self._prepared_code()
             if self._stops:
@@ -264,10 +261,10 @@ class Up:
     async def _watch(self, *, is_prepared: bool) -> int:
         started = time.monotonic()
         is_ready = False
-        next_probe, pause = 0.0, 0.1
-        next_notice = started + 15.0
+        next_probe, pause = 0.0, 0.02
+        next_notice, unprepared_at = started + 15.0, started + _UNPREPARED_S
         while not self._stops and not self.output.is_broken:
-            await asyncio.sleep(0.1)
+            await asyncio.sleep(0.1 if is_ready else 0.02)
             now = time.monotonic()
             self._keep_database()
             for service in (self.web, self.worker):
@@ -276,6 +273,9 @@ class Up:
                     self.output.line("up", f"{service.name} doesn't start; see its output above.")
                     return 1
             if is_ready or now < next_probe:
+                continue
+            if self._zygote and self._zygote.is_busy and now < next_notice:
+                unprepared_at = now + _UNPREPARED_S
                 continue
             status, body = await self._probe()
             if status:  # it answers, and every "not yet" is a line in its log
@@ -290,7 +290,7 @@ class Up:
             elif now > next_notice:
                 self.output.line("up", f"waiting for {body[:500]}")
                 next_notice = now + 15.0
-            if is_prepared and not is_ready and now - started > _UNPREPARED_S:
+            if is_prepared and not is_ready and now > unprepared_at:
                 # The database is not what it was when it was prepared (restored, or edited by hand).
                 is_prepared = False
                 self._prepared.unlink(missing_ok=True)
@@ -390,6 +390,11 @@ class Up:
     @property
     def _prepared(self) -> Path:
         return self.data_dir / "run" / "prepared.json"
+
+
+def _serves_sources() -> bool:
+    """Whether static files are served from where they are. Else what imports before they are collected knows none."""
+    return os.environ.get("DJANGO_SETTINGS_MODULE") == "config.settings.dev"
 
 
 def _filled(word: str, values: Mapping[str, object]) -> str:

@@ -275,7 +275,12 @@ VARIABLES: dict[str, Variable] = {
             "",
             values.as_url("rediss", "unix", "redis"),
         ),
-        Variable("GROUNDWORK_WORKERS", "Worker processes.", "2", values.as_positive),
+        Variable(
+            "GROUNDWORK_WORKERS",
+            "Worker processes. Empty: one with up to two processor cores or less than 4 GB of memory, which saves memory, else two.",
+            "",
+            values.as_workers,
+        ),
         Variable(
             "GROUNDWORK_DRAIN_SECONDS",
             "Seconds that a worker which is told to end gives answers under way to come to the end of a step (a model or tool call). What is cut is done again elsewhere. The worker may take 25 seconds more.",

@@ -1,8 +1,10 @@
-"""The process that imports everything once and is then forked into web server and worker (Linux; see ``config.forking``).
+"""The process that imports everything once and is forked into what `up` starts (Linux; see ``config.forking``).
 
 Two processes that import the same three thousand modules pay for them twice, at each start and in memory for as long as
 they run. Forked from one, they share the pages that nobody writes to. What must not be open or running in the moment of a
 fork is checked before the first one: threads (a fork copies their locks, not them) and connections to the database.
+
+It imports while the embedded database is still being made or started, so only what is forked from it asks for its address.
 
 Started by ``manage.py up`` as ``python -m config.zygote <descriptor>``, with a socket of type SOCK_SEQPACKET. Each message
 is a JSON object. To it come ``{"argv": [...], "mark": "..."}`` together with the descriptor to which the new process
@@ -38,6 +40,7 @@ _IMPORTED = (
 )
 _SERVER = ["-m", "uvicorn"]
 _TITLE = "groundwork "
+_ADDRESS = ("NAME", "USER", "PASSWORD", "HOST", "PORT")
 
 
 class CannotFork(Exception):
@@ -81,10 +84,11 @@ def main(descriptor: int) -> Sequence[str]:
                 for own in (heard, told):
                     os.close(own)
                 channel.close()
-                _become(wanted["argv"], wanted["mark"], descriptors[0])
+                _become(wanted["mark"], descriptors[0])
                 if tie:
                     tie()
-                if is_worker(wanted["argv"]) and chosen_pool is None:
+                _database_find()
+                if not is_server(wanted["argv"]) and chosen_pool is None:
                     _pool_leave()
                 gc.enable()
                 return list(wanted["argv"])
@@ -110,17 +114,18 @@ def import_all() -> None:
         raise CannotFork(str(error)) from error
 
 
-def is_worker(argv: Sequence[str]) -> bool:
-    """Tell whether a command is the worker's; else it is the web server's."""
-    return list(argv[1:3]) != _SERVER
+def is_server(argv: Sequence[str]) -> bool:
+    """Tell whether a command is the web server's; else it is one of ``manage.py``."""
+    return list(argv[1:3]) == _SERVER
 
 
 def run(argv: Sequence[str]) -> None:
     """Do what a fresh Python with these arguments would do, without its imports."""
-    if is_worker(argv):
+    if not is_server(argv):
         from django.core.management import execute_from_command_line
 
-        sys.argv = [*argv[1:], "--skip-checks"]  # done by import_all
+        checked = ["--skip-checks"] if argv[2] == "worker" else []  # done by import_all
+        sys.argv = [*argv[1:], *checked]
         execute_from_command_line(sys.argv)
         return
     from uvicorn.main import main as serve
@@ -157,7 +162,7 @@ def _tell_ended(channel: socket.socket) -> None:
         channel.send(json.dumps({"ended": pid, "code": os.waitstatus_to_exitcode(status)}).encode())
 
 
-def _become(argv: Sequence[str], mark: str, output: int) -> None:
+def _become(mark: str, output: int) -> None:
     """Leave the zygote's session, output, mark and title behind."""
     os.setsid()
     for number in (1, 2):
@@ -169,7 +174,7 @@ def _become(argv: Sequence[str], mark: str, output: int) -> None:
     if len(written) != length:
         raise CannotFork(f"the mark {mark} is not as long as the zygote's")
     ctypes.memmove(address, written, length)
-    _title_set(_TITLE + ("worker" if is_worker(argv) else "web"))
+    _title_set(_TITLE + mark.split("/")[1])
 
 
 def _mark_place() -> tuple[int, int]:
@@ -204,6 +209,18 @@ def _areas() -> tuple[int, int, int, int]:
     fields = Path("/proc/self/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
     first, second, third, fourth = (int(field) for field in fields[45:49])
     return first, second, third, fourth
+
+
+def _database_find() -> None:
+    """Take the address of the embedded database into the settings; it may be another one than while they were read."""
+    from django.conf import settings
+
+    from config import env
+    from config.embedded.state import read_state
+
+    if not env.get("DATABASE_URL") and (url := read_state(settings.DATA_DIR)):
+        found = env.database_settings(url, pool=False)
+        settings.DATABASES["default"] |= {name: found[name] for name in _ADDRESS}
 
 
 def _pool_leave() -> None:

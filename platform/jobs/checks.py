@@ -23,8 +23,4 @@ def time_limits_in_order(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
         )
     if settings.JOB_LEASE_S < 3:
         problems.append(Error("GROUNDWORK_JOB_LEASE_S is below 3 seconds.", id="jobs.E002"))
-    if settings.Q_CLUSTER["workers"] < 2:
-        problems.append(
-            Error("GROUNDWORK_WORKERS must be 2 or more: one process is kept free for chat.", id="jobs.E003")
-        )
     return problems

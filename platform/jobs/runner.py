@@ -7,9 +7,12 @@ all, and the claim decides.
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from math import inf
 from typing import Any
 
 import structlog
@@ -122,7 +125,9 @@ def run_cpu(tenant_id: int, job_id: int) -> None:
                 break
             # Held for the whole of a queue of jobs. It is asked for again afterwards, because whoever came in the
             # meantime found it taken.
-            _work(began, is_small=False)
+            _work(until=began + DRAIN_S)
+    if slots.single is not None:
+        slots.single.start(_work_regular, _regular_waits)
     if _small_waits():
         slots.small.start(_work_small, _small_waits)
 
@@ -135,12 +140,20 @@ def run_scan(tenant_id: int, job_id: int) -> None:
         slots.scans.start(_work_scans, _scan_waits)
 
 
+def _regular_waits() -> bool:
+    return not _stopping() and next_turn() is not None
+
+
+def _work_regular() -> None:
+    _work(most_s=settings.Q_CLUSTER["timeout"])
+
+
 def _small_waits() -> bool:
     return not _stopping() and next_turn(is_small=True) is not None
 
 
 def _work_small() -> None:
-    _work(time.monotonic(), is_small=True)
+    _work(is_small=True)
 
 
 def _scan_waits() -> bool:
@@ -154,15 +167,45 @@ def _work_scans() -> None:
             _run_cpu_job(job, turn=slice_of(job))
 
 
-def _work(began: float, *, is_small: bool) -> None:
-    """Give out turns until nothing waits, the worker stops, or a queue entry has gone on for long enough."""
-    while not _stopping() and (is_small or time.monotonic() - began <= DRAIN_S):
+def _work(*, is_small: bool = False, until: float = inf, most_s: float = inf) -> None:
+    """Give out turns until nothing waits or the worker stops.
+
+    Args:
+        is_small: to small jobs only.
+        until: by the clock, when no further turn is given: a queue entry has gone on for long enough.
+        most_s: how long one turn may take, where django-q2's own limit does not reach (it counts for the main thread).
+    """
+    while not _stopping() and time.monotonic() <= until:
         turn = next_turn(is_small=is_small)
         if turn is None:
             return
         job = claim(turn.tenant_id, turn.job_id)
         if job is not None:
-            _run_cpu_job(job, turn=slice_of(job, is_small=is_small))
+            with _ending_after(most_s, job):
+                _run_cpu_job(job, turn=slice_of(job, is_small=is_small))
+
+
+@contextmanager
+def _ending_after(seconds: float, job: Job) -> Iterator[None]:
+    """End this process when a job has not come back in so many seconds; it counts as the job's death.
+
+    Nothing can stop a thread that hangs in a library. What else the process carried goes on in the next one.
+    """
+    if seconds == inf:
+        yield
+        return
+
+    def end() -> None:
+        log.error("job_hangs", job=job.pk, kind=job.kind, seconds=seconds)
+        os._exit(1)
+
+    timer = threading.Timer(seconds, end)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def run_here(tenant_id: int, job_id: int) -> Job:

@@ -1,9 +1,10 @@
 """The slots of this machine: how many jobs of the cpu lane it works on at once, one for small ones alone, one for scans.
 
 A slot is a lock that the kernel frees when the process dies, however it dies. Regular slots are one fewer than the
-worker processes and are held by their main threads, so that one process always takes chat runs. The other two are held
-by threads of their own beside them: a small file neither waits for a large one nor keeps chat waiting, and the pages of
-a scan, each of which takes seconds, wait for nobody and hold nobody up.
+worker processes and are held by their main threads, so that one process always takes chat runs. A worker of one process
+has its regular slot in a thread, and its main thread for chat runs. The other two are always held by threads: a small
+file neither waits for a large one nor keeps chat waiting, and the pages of a scan, each of which takes seconds, wait for
+nobody and hold nobody up.
 """
 
 from __future__ import annotations
@@ -80,21 +81,31 @@ class ThreadSlot:
 
 # Set by the worker command before it forks; without it there is nothing to share.
 _regular: list[ProcessLock] | None = None
+single: ThreadSlot | None = None
+"""The regular slot of a worker of one process, None where main threads hold the regular ones."""
 small = ThreadSlot("small-slot")
 scans = ThreadSlot("scan-slot")
 
 
 def install(processes: int) -> None:
     """Make the slots of a worker command with so many processes; before it forks."""
-    global _regular, small, scans
-    _regular = [ProcessLock() for _ in range(max(1, processes - 1))]
+    global _regular, single, small, scans
+    _regular = [ProcessLock() for _ in range(processes - 1)]
+    single = ThreadSlot("regular-slot", ProcessLock()) if processes == 1 else None
     small = ThreadSlot("small-slot", ProcessLock())
     scans = ThreadSlot("scan-slot", ProcessLock())
 
 
+def join() -> None:
+    """Wait for the threads of this process that hold slots; as it exits."""
+    for slot in (single, small, scans):
+        if slot is not None:
+            slot.join()
+
+
 @contextmanager
 def regular() -> Iterator[bool]:
-    """Hold one of the regular slots; yields False when all are taken."""
+    """Hold one of the regular slots of main threads; yields False when all are taken."""
     if _regular is None:
         yield True
         return

@@ -86,7 +86,7 @@ def test_services_are_forked_from_one_process_and_nothing_is_left(folder: Path) 
         leader = group.child(name)
         assert leader.ppid() == zygote.pid
         assert os.getsid(leader.pid) == leader.pid  # Ctrl-C in a terminal does not reach it
-        assert " ".join(leader.cmdline()) == "groundwork worker"  # the web's stand-in is not uvicorn either
+        assert " ".join(leader.cmdline()) == f"groundwork {name}"
     assert group.imports() == 1
     assert any(line.startswith("worker | grandchild") for line in group.lines)
     assert len(processes.marked(mark)) == 4  # the zygote, web, worker, its child
@@ -95,7 +95,7 @@ def test_services_are_forked_from_one_process_and_nothing_is_left(folder: Path) 
     assert not EmbeddedPostgres(group.data_dir).is_running()
 
 
-def test_it_imports_while_setting_up_where_that_changes_nothing_that_is_imported(folder: Path) -> None:
+def test_setup_is_forked_too_where_it_changes_nothing_that_is_imported(folder: Path) -> None:
     sign = folder / "begun"
 
     class Early(ForkedGroup):

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from jobs.models import Job, JobStatus, Worker
+from jobs.registry import MAX_DEATHS
 from jobs.services import job_enqueue
 from tenancy.scope import tenant_scope
 from tests.cast import Cast, make_cast
@@ -53,6 +54,33 @@ def test_loop_job_goes_on_elsewhere_when_its_worker_is_killed(
     os.kill(int(notes.read_text().split()[2]), signal.SIGKILL)
     wait_for(lambda: _status(job) == JobStatus.SUCCEEDED)
     assert "done 2" in notes.read_text()
+
+
+def test_one_process_takes_chat_while_a_long_job_holds_its_slot(
+    cast: Cast, notes: Path, start_worker: Start
+) -> None:
+    _ready(start_worker(GROUNDWORK_WORKERS="1"))
+    long = _enqueue(cast, "tests.stubborn", notes)  # never gives way
+    wait_for(lambda: "began 1" in notes.read_text())
+    process = notes.read_text().split()[2]
+    next_one = _enqueue(cast, "tests.sleep", notes, seconds=0)
+    chat = _enqueue(cast, "tests.wait", notes, milliseconds=1)
+    wait_for(lambda: _status(chat) == JobStatus.SUCCEEDED)
+    assert f"done 1 {process}" in notes.read_text()
+    assert [_status(long), _status(next_one)] == [JobStatus.RUNNING, JobStatus.QUEUED]
+    notes.with_suffix(".go").touch()
+    wait_for(lambda: _status(next_one) == JobStatus.SUCCEEDED)
+    assert _status(long) == JobStatus.SUCCEEDED
+
+
+def test_a_job_that_hangs_in_the_slot_of_one_process_ends_it_and_fails_in_the_end(
+    cast: Cast, notes: Path, start_worker: Start
+) -> None:
+    _ready(start_worker(GROUNDWORK_WORKERS="1", TESTS_TASK_TIMEOUT="1"))
+    job = _enqueue(cast, "tests.stubborn", notes)
+    wait_for(lambda: _status(job) == JobStatus.FAILED)
+    processes = [line.split()[2] for line in notes.read_text().splitlines()]
+    assert len(set(processes)) == len(processes) == MAX_DEATHS
 
 
 def test_stopped_worker_gives_its_jobs_back_and_leaves_no_process(

@@ -15,15 +15,22 @@ from apps.conversations.models import Citation, Conversation, Message, Turn
 from apps.conversations.sharing.selectors import documents_readable
 from apps.conversations.support.sentences import LANGUAGE
 from apps.conversations.transcript.selectors import turn_list
-from basics.papers import docx, pdf
+from basics.papers import docx
 from basics.papers.model import Block, Note, Paper, Reader, Run
 from runs.providers import model_label
 from runs.withheld import HIDDEN
 from tenancy.actors import Actor
 
-WRITERS: dict[str, Callable[[Paper], bytes]] = {"docx": docx.docx_write, "pdf": pdf.pdf_write}
+
+def _pdf_write(paper: Paper) -> bytes:
+    from basics.papers.pdf import pdf_write  # ReportLab: only who makes a PDF needs its 8 MB
+
+    return pdf_write(paper)
+
+
+WRITERS: dict[str, Callable[[Paper], bytes]] = {"docx": docx.docx_write, "pdf": _pdf_write}
 """Forms of a document, by the end of its name."""
-MEDIA_TYPES = {"docx": docx.MEDIA_TYPE, "pdf": pdf.MEDIA_TYPE, "md": "text/markdown; charset=utf-8"}
+MEDIA_TYPES = {"docx": docx.MEDIA_TYPE, "pdf": "application/pdf", "md": "text/markdown; charset=utf-8"}
 _HEADING_MOST = 200
 _NUMBER = re.compile(r"\[(\d{1,4})\]")
 

@@ -26,7 +26,6 @@ from basics.papers.model import Block, Note, Paper, Run, is_right_to_left, runs_
 from basics.papers.right_to_left import MARKS, has_right_to_left, joined, seen
 from basics.texts import gettext as _
 
-MEDIA_TYPE = "application/pdf"
 _MARGIN, _FOOT = 62, 56
 _WIDTH = A4[0] - 2 * _MARGIN
 _INDENT = 16

@@ -3,6 +3,7 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import sys
 import threading
 import time
 from multiprocessing import util
@@ -71,11 +72,13 @@ class Command(BaseCommand):
         from django_q.conf import Conf
         from django_q.signals import post_spawn
 
+        if processes is not None and processes < 1:
+            raise CommandError("--processes: give 1 or more.")
         port = settings.WORKER_HEALTH_PORT if health_port is None else health_port
         if port:
             share_with_forks()  # so that this port knows what the processes below have counted
-        if processes:
-            Conf.WORKERS = settings.Q_CLUSTER["workers"] = max(2, processes)
+        if processes is not None:
+            Conf.WORKERS = settings.Q_CLUSTER["workers"] = processes
         ends = QueueEnds()
         install(ends)
         registry.run_before_fork()
@@ -161,12 +164,14 @@ def _when_forked(**kwargs: Any) -> None:
     # What was imported before the fork stays shared memory only while the collector does not walk it.
     gc.freeze()
     gc.set_threshold(*COLLECT_AFTER)
+    if slots.single is not None:
+        # Chat shares the interpreter with ingestion, which gives it up that soon: a turn asks for it a hundred times.
+        sys.setswitchinterval(0.001)
     signal.signal(signal.SIGTERM, _on_terminate)
     watcher = threading.Thread(target=_interrupt_on_stop, name="job-stop", daemon=True)
     watcher.start()
     util.Finalize(None, drain_if_started, exitpriority=100)
-    util.Finalize(None, slots.small.join, exitpriority=90)
-    util.Finalize(None, slots.scans.join, exitpriority=90)
+    util.Finalize(None, slots.join, exitpriority=90)
 
 
 def _on_terminate(*_: Any) -> None:

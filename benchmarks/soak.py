@@ -1,0 +1,176 @@
+"""Does the memory of web server and worker stay flat under mixed load?
+
+Rounds of the same work: pages of the portal, searches over REST, uploads, answers with a reader on the stream, exports. After
+each round, when no job is under way, the memory of web server and worker is read (USS: what would be free if it ended). Work is
+counted and not timed, so a busy machine only takes longer. The first rounds fill caches and pools up and don't count; growth is
+the slope over the others, by the median of all pairs (Theil-Sen), which one odd round doesn't move.
+
+Run: python -m benchmarks.soak [--rounds 10] [--requests 500]. Starts an embedded database of its own. Bar: web and worker grow
+by at most 1 MB for each thousand requests.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import gc
+import itertools
+import statistics
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import httpx2
+import psutil
+from _common import write_result
+from _portal import Portal, person
+from _stack import database, load, product
+from streams import submit
+
+MODEL = "fake-words40"
+CLIENTS = 4
+WARM = 3
+"""Rounds that don't count."""
+BAR = 1.0
+QUESTIONS = ("notice period", "When does the lease end?", "thirty days", "deposit", "first day of the month")
+
+
+def main() -> None:
+    """Measure and write results/soak.json."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=10)
+    parser.add_argument("--requests", type=int, default=500, help="of one round")
+    args = parser.parse_args()
+    if args.rounds < WARM + 2:
+        parser.error(f"--rounds: give {WARM + 2} or more, since {WARM} don't count")
+    before = load()
+    with database(), product(MODEL, MALLOC_ARENA_MAX="2") as (stack, _):
+        assert stack.web is not None
+        assert stack.worker is not None
+        world = World(stack.port)
+        rows = []
+        for number in range(args.rounds):
+            world.work(args.requests)
+            world.settle()
+            row = {
+                "requests": (number + 1) * args.requests,
+                **memory(stack.web.pid, "web"),
+                **memory(stack.worker.pid, "worker"),
+            }
+            rows.append(row)
+            print("  ".join(f"{name} {value:.1f}" for name, value in row.items()), flush=True)
+    grown = {f"{name}_mb_per_1000": slope(rows, f"{name}_uss_mb") for name in ("web", "worker")}
+    result = {"rounds": rows, "kinds": world.counts, **grown, "load_before": before, "load_after": load()}
+    print({**grown, "passed": max(grown.values()) <= BAR})
+    print(write_result("soak", result))
+
+
+class World:
+    """A workspace with a member who does all of it."""
+
+    def __init__(self, port: int) -> None:
+        from apps.collections.collection.services import collection_create
+        from tenancy.scope import tenant_scope
+
+        self.tenant, self.actor, user = person("soak")
+        self.portal = Portal(port, self.tenant.slug, user)
+        self.base = f"/t/{self.tenant.slug}"
+        with tenant_scope(self.tenant.pk):
+            self.collection = collection_create(tenant=self.tenant, actor=self.actor, name="Leases").pk
+        self.numbers = itertools.count()
+        self.conversations: list[int] = []
+        self.counts: dict[str, int] = {}
+
+    def work(self, requests: int) -> None:
+        """Make so many requests, CLIENTS at once, in a fixed order of kinds."""
+        with ThreadPoolExecutor(CLIENTS) as clients:
+            list(clients.map(self._one, itertools.islice(self.numbers, requests)))
+
+    def _one(self, number: int) -> None:
+        kind = ("page", "search", "page", "list", "page", "search", "page", "export", "answer", "page")[
+            number % 10
+        ]
+        if number % 50 == 3:
+            kind = "upload"
+        getattr(self, f"_{kind}")(number)
+        self.counts[kind] = self.counts.get(kind, 0) + 1
+
+    def _get(self, path: str, **params: str) -> httpx2.Response:
+        answer = self.portal.http.get(self.base + path, params=params)
+        answer.raise_for_status()
+        return answer
+
+    def _page(self, number: int) -> None:
+        paths = (
+            "/chat/projects/",
+            "/collections/",
+            f"/collections/{self.collection}/",
+            "/chat/",
+            "/chat/all/",
+            "/chat/prompts/",
+        )
+        self._get(paths[number % len(paths)])
+
+    def _list(self, number: int) -> None:
+        self._get(f"/collections/{self.collection}/chunks/", page=str(1 + number % 3))
+
+    def _search(self, number: int) -> None:
+        self._get(
+            f"/collections/{self.collection}/search/", q=f"{QUESTIONS[number % len(QUESTIONS)]} {number}"
+        )
+
+    def _upload(self, number: int) -> None:
+        text = "\n\n".join(f"Notice {number}, part {part}: the period is thirty days." for part in range(40))
+        answer = self.portal.http.post(
+            f"{self.base}/collections/{self.collection}/upload/",
+            files={"file": (f"notice-{number}.txt", text.encode(), "text/plain")},
+            headers={"X-CSRFToken": self.portal.csrf, "HX-Request": "true"},
+        )
+        answer.raise_for_status()
+
+    def _answer(self, number: int) -> None:
+        ((conversation, run),) = submit(self.tenant, self.actor, f"compatible/{MODEL}", 1)
+
+        async def follow() -> None:
+            async for _, piece in self.portal.stream(conversation, run):
+                if b"event: end" in piece:
+                    return
+
+        asyncio.run(follow())
+        self.conversations.append(conversation)
+
+    def _export(self, number: int) -> None:
+        if self.conversations:
+            chosen = self.conversations[number % len(self.conversations)]
+            self._get(f"/chat/{chosen}/export/", form=("docx", "markdown", "json")[number % 3])
+
+    def settle(self) -> None:
+        """Wait until no job is queued or running, and what is given back after a quiet time was given back."""
+        from jobs.models import Job
+        from tenancy.scope import tenant_scope
+
+        with tenant_scope(self.tenant.pk):
+            while Job.objects.filter(status__in=("queued", "running")).exists():
+                time.sleep(0.2)
+        time.sleep(11)  # embedders.kept: quiet for five seconds, looked at every five
+        gc.collect()
+
+
+def memory(pid: int, name: str) -> dict[str, float]:
+    """Return USS and PSS of a process and those below it, in MB."""
+    top = psutil.Process(pid)
+    infos = [process.memory_full_info() for process in (top, *top.children(recursive=True))]
+    return {
+        f"{name}_uss_mb": sum(i.uss for i in infos) / 1e6,
+        f"{name}_pss_mb": sum(i.pss for i in infos) / 1e6,
+    }
+
+
+def slope(rows: list[dict[str, float]], name: str) -> float:
+    """Return how much a value grows with a thousand requests."""
+    counted = rows[WARM:]
+    pairs = itertools.combinations(counted, 2)
+    return statistics.median(1000 * (b[name] - a[name]) / (b["requests"] - a["requests"]) for a, b in pairs)
+
+
+if __name__ == "__main__":
+    main()
