@@ -35,5 +35,5 @@ def test_head_is_answered_as_get_and_writes_nothing(cast: Cast) -> None:
         assert told["Permissions-Policy"] == PERMISSIONS_POLICY, page
     assert client.head(reverse("conversations:create", args=[slug])).status_code == 405
     with tenant_scope(cast.tenant.pk):
-        assert not (Turn.objects.exists() or QueuedQuestion.objects.exists() or Invite.objects.exists())
+        assert not any(model.objects.exists() for model in (Turn, QueuedQuestion, Invite))
     assert "microphone=(self)" in PERMISSIONS_POLICY
