@@ -26,7 +26,7 @@ from apps.conversations.assistants.selectors import version_collections, version
 from apps.conversations.attachments.selectors import FilesInScope, attachments_of, given_of
 from apps.conversations.attachments.services import unreadable
 from apps.conversations.display.attached_files import problem_of, state_of
-from apps.conversations.memory.selectors import is_asker, told_columns, told_take
+from apps.conversations.memory.selectors import asks_in_person, told_columns, told_take
 from apps.conversations.models import Attachment, Conversation, Message, Mode, Turn
 from apps.conversations.openai.work import completion_work
 from apps.conversations.projects.selectors import project_instructions
@@ -178,7 +178,7 @@ def _prepare(tenant_id: int, turn_id: int, run_id: int) -> _Prepared | None:
         collections=collections,
         native=profile is not None and profile.deferred_tools,
         loaded=lambda: selectors.tools_loaded(turn),
-        told=told_take(values, is_asker=is_person(run) and is_asker(actor, turn.conversation.user_id)),
+        told=told_take(values, is_asker=is_person(run) and asks_in_person(actor, turn.conversation.user_id)),
         beside=[] if version is None or narrowing.tools else helper_tools(version, lambda: answering.toolset),
         given=given,
         project=instructions,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Mapping
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -140,16 +141,29 @@ def replica_settings(url: str, *, pool: bool) -> dict[str, Any]:
 
 
 def email_settings(url: str) -> dict[str, Any]:
-    """Return Django's EMAIL_* settings of ``smtp://user:password@host:port`` (``smtps`` for TLS from the start)."""
+    """Return Django's EMAIL_* settings of ``smtp://user:password@host:port`` (``smtps`` for TLS from the start).
+
+    A password leaves this machine encrypted only: with one, port 25 begins TLS too, and ``tenancy.mail`` sends nothing to
+    a server that can't. A server on this machine is spared that.
+    """
     parts = urlsplit(url)
     if parts.scheme not in {"smtp", "smtps"} or not parts.hostname:
         raise SettingsError("GROUNDWORK_EMAIL_URL: expected smtp://user:password@host:587")
+    is_plain = parts.port == 25 and (not parts.password or _is_here(parts.hostname))
     return {
         "EMAIL_HOST": parts.hostname,
         "EMAIL_PORT": parts.port or (465 if parts.scheme == "smtps" else 587),
         "EMAIL_HOST_USER": unquote(parts.username or ""),
         "EMAIL_HOST_PASSWORD": unquote(parts.password or ""),
         "EMAIL_USE_SSL": parts.scheme == "smtps",
-        "EMAIL_USE_TLS": parts.scheme == "smtp" and parts.port != 25,
+        "EMAIL_USE_TLS": parts.scheme == "smtp" and not is_plain,
         "EMAIL_TIMEOUT": 20,
     }
+
+
+def _is_here(host: str) -> bool:
+    """Return whether a host is this machine by its name or address alone; what DNS says of others may change."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -147,7 +147,7 @@ VARIABLES: dict[str, Variable] = {
         ),
         Variable(
             "GROUNDWORK_EMAIL_URL",
-            "SMTP server (smtp://user:password@host:587; smtps:// for TLS from the start; port 25 without TLS). Unset: mail is printed to the log.",
+            "SMTP server (smtp://user:password@host:587; smtps:// for TLS from the start; port 25 without TLS, unless a password is sent to another machine). Unset: mail is printed to the log.",
             "",
             str,
         ),

@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy
 from sso.models import SsoConnection
 from tenancy.models import Membership, Role
 from tenancy.sign_in_rules import SignInRules
+from web.widgets import Textarea
 
 
 class EmailForm(forms.Form):
@@ -90,7 +91,7 @@ class SamlForm(_ProviderForm):
         required=False,
         label=gettext_lazy("Provider's metadata"),
         help_text=gettext_lazy("Paste the XML, or enter its https:// address."),
-        widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false"}),
+        widget=Textarea(attrs={"rows": 3, "spellcheck": "false"}),
     )
     email_claim = forms.CharField(
         max_length=200,
@@ -131,7 +132,7 @@ class SamlChangeForm(SamlForm):
         help_text=gettext_lazy(
             "PEM. While the provider changes its certificate, keep the old one and add the new one."
         ),
-        widget=forms.Textarea(attrs={"rows": 4, "spellcheck": "false"}),
+        widget=Textarea(attrs={"rows": 4, "spellcheck": "false"}),
     )
     field_order = (
         "name", "metadata", "issuer", "sso_url", "certificates", "email_claim", "groups_claim",

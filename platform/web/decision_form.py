@@ -8,6 +8,7 @@ from django.http import QueryDict
 from django.utils.translation import gettext as _
 
 from basics.errors import Invalid
+from basics.line_ends import line_ends
 from toolloop.deferred import Decision
 
 
@@ -21,7 +22,7 @@ def decision_read(fields: QueryDict) -> Decision:
     if kind == "reject":
         return Decision("reject", reason=fields.get("reason", ""))
     if kind == "answer":
-        return Decision("answer", content=fields.get("answer", ""))
+        return Decision("answer", content=line_ends(fields.get("answer", "")))
     if kind != "approve":
         raise Invalid("decision_invalid", _("Press one of the buttons: approve, reject or answer."))
     text = fields.get("arguments", "").strip()

@@ -21,6 +21,7 @@ from tenancy.services.credentials import PROVIDERS
 from tenancy.services.model_entries import CAPABILITIES
 from web.key_collections import key_collections
 from web.reader_zone import zones_offered
+from web.widgets import Textarea
 from webhooks.models import SUBSCRIBABLE
 
 if TYPE_CHECKING:
@@ -285,7 +286,7 @@ class ModelEntryForm(forms.Form):
         label=gettext_lazy("Prices of long prompts"),
         required=False,
         max_length=1000,
-        widget=forms.Textarea(attrs={"rows": 2}),
+        widget=Textarea(attrs={"rows": 2}),
         help_text=gettext_lazy(
             "One per line: tokens above which it applies, input, output, and optionally cached input "
             "and cache writes. For example: 200000 4 15"
@@ -393,7 +394,7 @@ class OutgoingHostsForm(forms.Form):
             "One per line: api.example.com, or *.example.com for all its subdomains. Empty: every "
             "public host."
         ),
-        widget=forms.Textarea(
+        widget=Textarea(
             attrs={"rows": 8, "spellcheck": "false", "autocomplete": "off", "autocapitalize": "off"}
         ),
     )

@@ -1,10 +1,13 @@
-"""Edge middleware: a request id on every answer and log line, one way to show a refusal, no connection while an answer is sent."""
+"""Edge middleware: a request id on every answer and log line, one way to show a refusal, no connection while an answer is sent.
+
+HEAD is answered wherever GET is, and every page says which devices it may use.
+"""
 
 from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import structlog
@@ -19,6 +22,11 @@ from tenancy.database.waiting import connections_let_go, holding_watched, in_db
 from tenancy.origin import origin_scope, valid_ip
 from web.errors import error_response
 
+PERMISSIONS_POLICY = (
+    "microphone=(self), on-device-speech-recognition=(self), camera=(), geolocation=(), payment=(), usb=(), "
+    "serial=(), hid=(), midi=(), bluetooth=(), accelerometer=(), gyroscope=(), magnetometer=(), "
+    "display-capture=(), screen-wake-lock=()"
+)
 _SAFE_ID = re.compile(r"^[A-Za-z0-9._-]{8,36}\Z")
 
 
@@ -60,6 +68,70 @@ def answers_let_go(get_response: Callable[[HttpRequest], Any]) -> Callable[[Http
 
 def _nothing() -> None:
     """Do nothing: ``in_db`` gives back what the request has held."""
+
+
+@sync_and_async_middleware
+def head_as_get(get_response: Callable[[HttpRequest], Any]) -> Callable[[HttpRequest], Any]:
+    """Answer HEAD as GET, without what a stream would send; the server leaves out any other body.
+
+    Here and not in each view: one that forgets HEAD would answer 405, and one that takes every method but GET for POST
+    would write, without a token, as HEAD needs none.
+    """
+
+    def before(request: HttpRequest) -> bool:
+        is_head = request.method == "HEAD"
+        if is_head:
+            request.method = "GET"
+        return is_head
+
+    def after(request: HttpRequest, response: Any, is_head: bool) -> HttpResponseBase:
+        if is_head:
+            request.method = "HEAD"
+            if response.streaming:
+                response.streaming_content = _no_pieces() if response.is_async else ()
+        answer: HttpResponseBase = response
+        return answer
+
+    if iscoroutinefunction(get_response):
+
+        async def middleware(request: HttpRequest) -> HttpResponseBase:
+            is_head = before(request)
+            return after(request, await get_response(request), is_head)
+
+        markcoroutinefunction(middleware)
+        return middleware
+
+    def sync_middleware(request: HttpRequest) -> HttpResponseBase:
+        is_head = before(request)
+        return after(request, get_response(request), is_head)
+
+    return sync_middleware
+
+
+async def _no_pieces() -> AsyncIterator[bytes]:
+    for piece in ():
+        yield piece
+
+
+@sync_and_async_middleware
+def devices_limited(get_response: Callable[[HttpRequest], Any]) -> Callable[[HttpRequest], Any]:
+    """Say which devices a page may ask for: the microphone, to dictate a question. No page that is embedded may anything."""
+    if iscoroutinefunction(get_response):
+
+        async def middleware(request: HttpRequest) -> HttpResponseBase:
+            response: HttpResponseBase = await get_response(request)
+            response["Permissions-Policy"] = PERMISSIONS_POLICY
+            return response
+
+        markcoroutinefunction(middleware)
+        return middleware
+
+    def sync_middleware(request: HttpRequest) -> HttpResponseBase:
+        response: HttpResponseBase = get_response(request)
+        response["Permissions-Policy"] = PERMISSIONS_POLICY
+        return response
+
+    return sync_middleware
 
 
 @sync_and_async_middleware

@@ -43,9 +43,9 @@ addEventListener("pagehide", () => {
   body.set("csrfmiddlewaretoken", form.elements.csrfmiddlewaretoken.value);
   navigator.sendBeacon(draftUrl, body);
 });
-/** Put text into the composer as if it was typed, so that it is kept as a draft. */
+/** Put text into the composer as if it was typed, above what is typed there already: nothing of either is lost. */
 function fill(text) {
-  box.value = text;
+  box.value = box.value.trim() ? `${text.trimEnd()}\n\n${box.value}` : text;
   box.dispatchEvent(new Event("input", { bubbles: true }));
   box.focus();
 }
@@ -142,7 +142,7 @@ form.addEventListener("htmx:finally:request", (e) => {
     return;
   }
   sent.bubble?.remove();
-  if (!box.value) fill(sent.text); // nothing typed is ever lost
+  fill(sent.text);
   store(box.value);
   if (!turns.childElementCount) $("hello")?.removeAttribute("hidden");
   const alert = document.createElement("div"),
@@ -163,11 +163,11 @@ form.addEventListener("htmx:finally:request", (e) => {
   problem.replaceChildren(alert);
   box.focus();
 });
-for (const b of document.querySelectorAll("[data-start]")) {
+const starters = [...document.querySelectorAll("[data-start]")];
+for (const b of starters) {
   b.addEventListener("click", () => {
-    box.value = b.dataset.start;
-    box.focus();
-    store(box.value);
+    if (starters.some((s) => s.dataset.start === box.value)) box.value = ""; // another one was only tried
+    fill(b.dataset.start);
   });
 }
 document.addEventListener("click", (e) => {
@@ -177,12 +177,16 @@ document.addEventListener("click", (e) => {
 });
 
 // --- a question that waits goes back into the composer; the share dialog reads its links when it opens ---
-document.addEventListener("click", (e) => {
-  const back = e.target.closest("[data-take-back]");
-  if (!back || box.value) return;
-  fill(back.dataset.takeBack);
-  box.dispatchEvent(new CustomEvent("gw:taken", { detail: JSON.parse(back.dataset.named) }));
-}, true);
+document.addEventListener("htmx:config:request", (e) => { // the list may be another one when the server has answered
+  const back = e.target.closest?.("[data-take-back]");
+  if (back) e.detail.ctx.taken = { ...back.dataset };
+});
+document.addEventListener("htmx:finally:request", ({ detail: { ctx } }) => {
+  const status = ctx.response?.status ?? 0;
+  if (!ctx.taken || status < 200 || status >= 400) return; // it was asked meanwhile, or waits on
+  fill(ctx.taken.takeBack);
+  box.dispatchEvent(new CustomEvent("gw:taken", { detail: JSON.parse(ctx.taken.named) }));
+});
 const share = $("share");
 if (share) {
   new MutationObserver(() => {

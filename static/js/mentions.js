@@ -72,7 +72,6 @@ function narrow(option) {
   gw.announce(interpolate(gettext("This message is limited to %(name)s"), { name: title }));
 }
 box.addEventListener("gw:taken", (e) => { // a question that waited comes back with what it was limited to
-  narrowed.replaceChildren();
   for (const dataset of e.detail) narrow({ dataset });
 });
 form.addEventListener("htmx:finally:request", (e) => {

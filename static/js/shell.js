@@ -191,6 +191,9 @@ document.addEventListener("click", (e) => {
   for (const part of dialog.querySelectorAll("[data-lazy]")) htmx.trigger(part, "gw:open");
 });
 document.addEventListener("htmx:config:request", (e) => {
+  if (e.target.closest?.("#conv-move [data-lazy]")) { // with the project that it is in
+    e.detail.ctx.request.action += `?conversation=${row.dataset.convPk}`;
+  }
   const what = e.target.dataset?.convForm;
   if (what) e.detail.ctx.request.action = row.dataset[`conv${what[0].toUpperCase()}${what.slice(1)}`];
 });

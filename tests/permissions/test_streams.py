@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 from asgiref.sync import sync_to_async
+from django.conf import settings
+from django.core.asgi import get_asgi_application
 from django.test import AsyncClient
 from django.urls import reverse
 
@@ -85,6 +88,39 @@ async def test_stream_opens_for_the_lowest_right(row: Row):
     response = await fetch(row, mine, mine, role=role)
     assert response.status_code == 200
     assert response["Content-Type"].startswith("text/event-stream")
+
+
+async def test_head_of_a_stream_has_its_headers_and_ends_at_once():
+    """Over the application itself: the test client takes away what it was answered to HEAD."""
+    mine, _ = await sides()
+    row = next(row for row in PAGES if row.url == "tools:approvals-stream")
+    client = AsyncClient()
+    await client.aforce_login(mine.user("owner"), "django.contrib.auth.backends.ModelBackend")
+    url = reverse(row.url, kwargs={"tenant_slug": mine.tenant.slug})
+    cookie = f"{settings.SESSION_COOKIE_NAME}={client.cookies[settings.SESSION_COOKIE_NAME].value}"
+    scope = {
+        "type": "http",
+        "http_version": "1.1",
+        "scheme": "http",
+        "method": "HEAD",
+        "path": url,
+        "query_string": b"",
+        "headers": [(b"host", b"testserver"), (b"cookie", cookie.encode())],
+    }
+    sent: list[Any] = []
+
+    async def send(message: Any) -> None:
+        assert not message.get("body"), "a stream would last for ever"
+        sent.append(message)
+
+    received: list[Any] = [{"type": "http.request", "body": b""}]
+
+    async def receive() -> Any:
+        return received.pop() if received else await asyncio.Event().wait()
+
+    await get_asgi_application()(scope, receive, send)
+    assert sent[0]["status"] == 200
+    assert (b"Content-Type", b"text/event-stream") in sent[0]["headers"]
 
 
 @pytest.mark.parametrize("row", STREAMS, ids=str)

@@ -13,6 +13,7 @@ from apps.collections.collection.services import CHUNK_SIZES, MAX_VERSIONS
 from apps.collections.display.forms import RefusableForm
 from apps.collections.ingestion.lexical import LANGUAGES
 from apps.collections.models import Collection, LinkOrigin, RerankerChoice
+from web.widgets import Textarea
 
 LANGUAGE_NAMES = {
     "simple": pgettext_lazy("search without a language", "Simple"),
@@ -54,7 +55,7 @@ class CollectionForm(RefusableForm):
         label=gettext_lazy("Description"),
         required=False,
         max_length=2000,
-        widget=forms.Textarea(attrs={"rows": 3}),
+        widget=Textarea(attrs={"rows": 3}),
         help_text=gettext_lazy("What belongs in it. People see it in lists."),
     )
     chunk_size = forms.IntegerField(

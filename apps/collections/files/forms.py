@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy
 
 from apps.collections.display.forms import RefusableForm
 from apps.collections.tree.rules import RANGES, FileRules
+from web.widgets import Textarea
 
 _MB = Decimal(1_000_000)
 
@@ -24,13 +25,13 @@ class FileRulesForm(RefusableForm):
     allow = forms.CharField(
         label=gettext_lazy("Allowed paths"),
         required=False,
-        widget=forms.Textarea(attrs={"rows": 4, "class": "mono", "spellcheck": "false"}),
+        widget=Textarea(attrs={"rows": 4, "class": "mono", "spellcheck": "false"}),
         help_text=gettext_lazy("One pattern per line, as in .gitignore: src/, *.py. Empty allows all."),
     )
     deny = forms.CharField(
         label=gettext_lazy("Blocked paths"),
         required=False,
-        widget=forms.Textarea(attrs={"rows": 4, "class": "mono", "spellcheck": "false"}),
+        widget=Textarea(attrs={"rows": 4, "class": "mono", "spellcheck": "false"}),
         help_text=gettext_lazy("Neither shown nor written, even if allowed above: secrets/, *.pem."),
     )
     show_hidden = forms.BooleanField(

@@ -9,6 +9,7 @@ from django.utils.translation import gettext_lazy, pgettext_lazy
 
 from apps.collections.imports.services import SOURCES, ImportOptions
 from basics.errors import DomainError
+from web.widgets import Textarea
 
 
 class ImportForm(forms.Form):
@@ -29,7 +30,7 @@ class ImportForm(forms.Form):
     urls = forms.CharField(
         required=False,
         label=gettext_lazy("Web pages"),
-        widget=forms.Textarea(attrs={"rows": 3, "placeholder": "https://example.org/guide"}),
+        widget=Textarea(attrs={"rows": 3, "placeholder": "https://example.org/guide"}),
         help_text=gettext_lazy("One address per line."),
     )
     path = forms.CharField(
@@ -56,12 +57,12 @@ class ImportForm(forms.Form):
     )
     include = forms.CharField(
         required=False,
-        widget=forms.Textarea(attrs={"rows": 2}),
+        widget=Textarea(attrs={"rows": 2}),
         label=gettext_lazy("Only these files"),
         help_text=gettext_lazy("Patterns as in .gitignore, one per line, for example docs/**/*.md."),
     )
     exclude = forms.CharField(
-        required=False, widget=forms.Textarea(attrs={"rows": 2}), label=gettext_lazy("Exclude these files")
+        required=False, widget=Textarea(attrs={"rows": 2}), label=gettext_lazy("Exclude these files")
     )
     with_hidden = forms.BooleanField(
         required=False,

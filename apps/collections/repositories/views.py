@@ -22,6 +22,7 @@ from apps.collections.models import Collection
 from apps.collections.repositories import selectors as repositories
 from apps.collections.repositories import services
 from basics.errors import Denied, DomainError
+from basics.line_ends import line_ends
 from web.requests import TenantRequest, allowed
 
 COMMITS_PER_PAGE = 30
@@ -139,7 +140,7 @@ def git_blame(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse
 def git_commit(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
     """Commit what changed; what is refused is said on the page, with the message kept."""
     collection = selectors.collection_get(actor=request.actor, pk=pk)
-    chosen, message = clean(request.POST.get("repository", "")), request.POST.get("message", "")
+    chosen, message = clean(request.POST.get("repository", "")), line_ends(request.POST.get("message", ""))
     try:
         made = services.git_commit(
             tenant=request.tenant,

@@ -17,6 +17,7 @@ from apps.conversations.assistants.spec import MAX_PROMPT
 from apps.conversations.models import Output
 from basics.errors import DomainError
 from web import service_fields
+from web.widgets import Textarea
 
 NONE, ALL = "none", "all"
 MODES = {
@@ -62,7 +63,7 @@ class AssistantForm(forms.Form):
         label=gettext_lazy("Instructions"),
         required=False,
         max_length=MAX_PROMPT,
-        widget=forms.Textarea(attrs={"rows": 8}),
+        widget=Textarea(attrs={"rows": 8}),
         help_text=gettext_lazy(
             "Added to the platform's own rules (search first, cite, say when the documents don't answer)."
         ),
@@ -99,7 +100,7 @@ class AssistantForm(forms.Form):
     output_schema = forms.JSONField(
         label=gettext_lazy("JSON Schema"),
         required=False,
-        widget=forms.Textarea(attrs={"rows": 10, "class": "mono", "spellcheck": "false"}),
+        widget=Textarea(attrs={"rows": 10, "class": "mono", "spellcheck": "false"}),
         help_text=gettext_lazy(
             "Must be of type object; only for the answer format “a JSON Schema of this workspace”."
         ),
@@ -107,7 +108,7 @@ class AssistantForm(forms.Form):
     starters = forms.CharField(
         label=gettext_lazy("Starters"),
         required=False,
-        widget=forms.Textarea(attrs={"rows": 3}),
+        widget=Textarea(attrs={"rows": 3}),
         help_text=format_lazy(
             gettext_lazy("Questions offered in a new conversation, one per line, at most {most}."),
             most=MAX_STARTERS,
@@ -237,8 +238,8 @@ def _option_field(name: str) -> forms.Field:
     if name == "effort":
         return forms.ChoiceField(choices=[("", _("the model's own")), *((e, e) for e in EFFORTS)], **shared)
     if name == "filters":
-        return forms.JSONField(widget=forms.Textarea(attrs={"rows": 2, "class": "mono"}), **shared)
-    return forms.CharField(max_length=4_000, widget=forms.Textarea(attrs={"rows": 3}), **shared)
+        return forms.JSONField(widget=Textarea(attrs={"rows": 2, "class": "mono"}), **shared)
+    return forms.CharField(max_length=4_000, widget=Textarea(attrs={"rows": 3}), **shared)
 
 
 def posted_again(post: Any) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from apps.conversations.models import (
     Mode,
     Output,
 )
-from apps.conversations.transcript.locks import collections_checked, model_checked
+from apps.conversations.transcript.locks import collections_checked, model_checked, text_plain
 from apps.tools.models import Toolkit
 from basics.errors import Invalid
 from runs.providers import service_problem
@@ -56,7 +56,7 @@ class CheckedSpec:
                 "mode",
                 _("The mode “quick” does its own search, so it can't have a toolkit or other assistants."),
             )
-        prompt = spec.prompt.replace("\x00", "").replace("\r\n", "\n").strip()
+        prompt = text_plain(spec.prompt)
         if len(prompt) > MAX_PROMPT:
             raise refused(
                 "prompt",

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from apps.conversations.attachments.services import attachments_send
 from apps.conversations.models import Citation, Conversation, Message, Turn
 from apps.conversations.transcript.branch_tree import tree_read
-from apps.conversations.transcript.locks import conversation_locked, scope_write
+from apps.conversations.transcript.locks import conversation_locked, project_hold, scope_write
 from apps.conversations.turns.services import turn_submit
 from basics.errors import Conflict, Missing
 from runs.models import RunStatus
@@ -116,11 +116,15 @@ def conversation_fork(*, tenant: Tenant, actor: Actor, turn: Turn) -> Conversati
     change once they have ended, are paid for once, and stay until the last conversation that shows them is deleted.
 
     Raises:
-        Conflict: ``turn_active``, the answer is not finished.
+        Conflict: ``turn_active``, the answer is not finished; ``conversation_moved``, it left its project meanwhile.
     """
     actor.require("conversation.write")
     with transaction.atomic():
+        here = Conversation.objects.visible_to(actor).filter(pk=turn.conversation_id)
+        project_hold(project := here.values_list("project_id", flat=True).first())
         row = conversation_locked(actor, turn.conversation_id)
+        if row.project_id != project:
+            raise Conflict("conversation_moved", _("The conversation was moved at this moment. Try again."))
         path = tree_read(row).path(turn.pk)
         turns = list(
             Turn.objects.filter(tenant=tenant, pk__in=path)

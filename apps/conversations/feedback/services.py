@@ -8,6 +8,7 @@ from django.utils.translation import gettext as _
 
 from apps.conversations.feedback.selectors import REASONS
 from apps.conversations.models import Conversation, Feedback, Turn
+from apps.conversations.transcript.locks import text_plain
 from basics.errors import Conflict, Denied, Invalid, Missing
 from tenancy.actors import Actor
 from tenancy.models import Tenant
@@ -35,7 +36,7 @@ def feedback_give(
         raise _invalid("verdict", _("Choose good or bad."))
     if reason and reason not in REASONS[verdict]:
         raise _invalid("reason", _("Choose one of: %(reasons)s.") % {"reasons": ", ".join(REASONS[verdict])})
-    comment = comment.replace("\x00", "").strip()
+    comment = text_plain(comment)
     if len(comment) > MAX_COMMENT:
         raise _invalid("comment", _("Write at most %(most)s characters.") % {"most": intcomma(MAX_COMMENT)})
     with transaction.atomic():

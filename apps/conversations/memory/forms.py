@@ -6,6 +6,7 @@ from django import forms
 from django.utils.translation import gettext_lazy
 
 from apps.conversations.models.memory import MAX_ENTRY
+from web.widgets import Textarea
 
 
 class EntryForm(forms.Form):
@@ -15,5 +16,5 @@ class EntryForm(forms.Form):
         max_length=MAX_ENTRY,
         label=gettext_lazy("New note"),
         help_text=gettext_lazy("For example: “I work in customs. Keep answers short.”"),
-        widget=forms.Textarea(attrs={"rows": 2, "dir": "auto", "autocomplete": "off"}),
+        widget=Textarea(attrs={"rows": 2, "dir": "auto", "autocomplete": "off"}),
     )

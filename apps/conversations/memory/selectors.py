@@ -70,7 +70,7 @@ def told_of(tenant_id: int) -> Told:
         return told_take(iter(cursor.fetchone()), is_asker=False)
 
 
-def is_asker(actor: Actor, person: int | None) -> bool:
+def asks_in_person(actor: Actor, person: int | None) -> bool:
     """Tell whether an actor is this very person, signed in: an API key, which others may hold, is nobody."""
     return _is_person(actor) and actor.user_id == person
 

@@ -154,7 +154,9 @@ def _free(
     """Return how a model answers by itself, with the client's tools and, where collections are searched, with ours."""
     facts: dict[str, Any] = run.request["completion"]
     theirs = [_client_tool(tool) for tool in facts["tools"]]
-    toolset, system, schema = Toolset(theirs), facts["system"], facts["schema"]
+    toolset, schema = Toolset(theirs), facts["schema"]
+    instructions = told_of(run.tenant_id).instructions
+    ours = own.workspace_prompt(instructions)
     if facts["collections"] != []:
         toolset = run_toolset(
             guard,
@@ -163,12 +165,10 @@ def _free(
             native=native,
             brought=lambda: collection_tools(tenant_id=run.tenant_id, collections=collections),
         )
-        instructions = told_of(run.tenant_id).instructions
         ours = own.system_prompt(collections.values(), instructions=instructions)
-        system = "\n\n".join(filter(None, [ours, system]))
     return Answering(
         provider=provider,
-        system=system,
+        system="\n\n".join(filter(None, [ours, facts["system"]])),
         history=history,
         toolset=toolset,
         limits=Limits(max_steps=MAX_STEPS, max_tool_calls=MAX_TOOL_CALLS, max_seconds=settings.RUN_SECONDS),

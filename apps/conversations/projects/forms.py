@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy
 from apps.conversations.models import Sharing
 from apps.conversations.projects.services import MAX_INSTRUCTIONS
 from basics.errors import DomainError
+from web.widgets import Textarea
 
 
 class ProjectForm(forms.Form):
@@ -23,7 +24,7 @@ class ProjectForm(forms.Form):
         label=gettext_lazy("Instructions"),
         required=False,
         max_length=MAX_INSTRUCTIONS,
-        widget=forms.Textarea(attrs={"rows": 6}),
+        widget=Textarea(attrs={"rows": 6}),
         help_text=gettext_lazy(
             "Given to the model with each question in this project, after the assistant's own."
         ),

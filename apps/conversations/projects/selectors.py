@@ -73,6 +73,13 @@ def project_conversations(
     return conversation_list_pinned(actor=actor, archived=archived).filter(project=project)
 
 
+def project_present(*, actor: Actor, conversation_pk: int) -> int | None:
+    """Return the id of the project that a conversation of the actor's is in; None for none, and without such a conversation."""
+    rows = Conversation.objects.visible_to(actor).filter(pk=conversation_pk)
+    present: int | None = rows.values_list("project_id", flat=True).first()
+    return present
+
+
 def people_choices(*, actor: Actor) -> list[User]:
     """Return the members, with whom a project can be shared; none without the right to see them."""
     if not actor.can("member.read"):

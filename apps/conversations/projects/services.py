@@ -7,11 +7,12 @@ from typing import Any
 
 from django.contrib.humanize.templatetags.humanize import intcomma
 from django.db import transaction
+from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
 from apps.conversations.models import Conversation, Project, ProjectCollection, ProjectMember, Sharing
 from apps.conversations.projects.selectors import editable_by
-from apps.conversations.transcript.locks import advisory_lock, collections_checked
+from apps.conversations.transcript.locks import advisory_lock, collections_checked, text_plain
 from apps.conversations.turns.bulk import MOST, conversations_delete
 from basics.errors import Denied, Invalid, Missing
 from tenancy.actors import Actor
@@ -155,10 +156,11 @@ def project_delete(*, tenant: Tenant, actor: Actor, project: Project, conversati
         raise _refused("conversations", _("Say whether to keep or to delete the conversations."))
     with transaction.atomic():
         row = _locked(actor, project)
+        _inside_locked(tenant, row)
         deleted: list[int] = []
         if conversations == DELETE:
             mine = Conversation.objects.visible_to(actor).filter(project=row)
-            pks = list(mine.values_list("pk", flat=True))
+            pks = sorted(mine.values_list("pk", flat=True))
             for start in range(0, len(pks), MOST):
                 deleted += conversations_delete(
                     tenant=tenant, actor=actor, conversations=pks[start : start + MOST]
@@ -219,8 +221,15 @@ def _strangers_leave(tenant: Tenant, row: Project) -> int:
     allowed: set[int] = set() if row.user_id is None else {row.user_id}
     if row.sharing == Sharing.MEMBERS:
         allowed |= set(row.members.values_list("user_id", flat=True))
-    inside = Conversation.objects.filter(tenant=tenant, project=row)
+    inside = _inside_locked(tenant, row)
     return inside.exclude(user_id__in=allowed).update(project=None)
+
+
+def _inside_locked(tenant: Tenant, row: Project) -> QuerySet[Conversation]:
+    """Return the conversations of a locked project, locked in the order of ``transcript.locks.project_hold``."""
+    inside = Conversation.objects.filter(tenant=tenant, project=row)
+    list(inside.select_for_update(of=("self",)).order_by("pk").values_list("pk", flat=True))
+    return inside
 
 
 def _collections_write(row: Project, collections: Iterable[int]) -> None:
@@ -276,7 +285,7 @@ def _name(name: str) -> str:
 
 
 def _instructions(text: str) -> str:
-    text = text.replace("\x00", "").replace("\r\n", "\n").strip()
+    text = text_plain(text)
     if len(text) > MAX_INSTRUCTIONS:
         raise _refused(
             "instructions",

@@ -47,8 +47,13 @@ def side(request: TenantRequest, tenant_slug: str) -> HttpResponse:
 @require_GET
 @allowed("conversation.write")
 def choices(request: TenantRequest, tenant_slug: str) -> HttpResponse:
-    """Return the projects that a conversation can be moved to, as options."""
-    context = {"projects": list(selectors.project_list(actor=request.actor))}
+    """Return the projects that a conversation can be moved to, as options; the present one of ``?conversation=`` is chosen."""
+    pk = request.GET.get("conversation", "")
+    known = int(pk) if pk.isascii() and pk.isdigit() and len(pk) < 19 else 0
+    context = {
+        "projects": list(selectors.project_list(actor=request.actor)),
+        "present": selectors.project_present(actor=request.actor, conversation_pk=known),
+    }
     return render(request, "projects/_choices.html", context)
 
 

@@ -8,6 +8,7 @@ from django import forms
 from django.utils.translation import gettext_lazy
 
 from apps.conversations.prompts.services import MAX_DESCRIPTION, MAX_NAME, MAX_TEXT
+from web.widgets import Textarea
 
 
 class PromptForm(forms.Form):
@@ -33,7 +34,7 @@ class PromptForm(forms.Form):
             "Write {name} where something is filled in each time, for example {country}. You are asked for it "
             "before the text is inserted."
         ),
-        widget=forms.Textarea(attrs={"rows": 10, "dir": "auto"}),
+        widget=Textarea(attrs={"rows": 10, "dir": "auto"}),
     )
     is_shared = forms.BooleanField(
         label=gettext_lazy("Share with the workspace"),

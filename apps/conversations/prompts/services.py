@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from apps.conversations.models import Prompt
 from apps.conversations.prompts.selectors import may_edit, may_share
 from apps.conversations.prompts.variables import MOST_VARIABLES, variables_of
-from apps.conversations.transcript.locks import advisory_lock
+from apps.conversations.transcript.locks import advisory_lock, text_plain
 from basics.errors import Conflict, Denied, Invalid, Missing
 from tenancy.actors import Actor
 from tenancy.models import Tenant, User
@@ -151,7 +151,7 @@ def _description(text: str) -> str:
 
 
 def _text(text: str) -> str:
-    text = text.replace("\x00", "").replace("\r\n", "\n").strip()
+    text = text_plain(text)
     if not 1 <= len(text) <= MAX_TEXT:
         message = _("Write a text of at most %(most)s characters.") % {"most": intcomma(MAX_TEXT)}
         raise _refused("text", message)

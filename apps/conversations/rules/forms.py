@@ -7,6 +7,7 @@ from django.utils.translation import gettext_lazy
 
 from apps.conversations.rules.instructions import MAX_INSTRUCTIONS
 from erasure.retention import MOST_DAYS
+from web.widgets import Textarea
 
 
 class RulesForm(forms.Form):
@@ -50,7 +51,7 @@ class InstructionsForm(forms.Form):
         help_text=gettext_lazy(
             "Given to the model first in every conversation, whichever assistant answers. Empty: none."
         ),
-        widget=forms.Textarea(attrs={"rows": 12, "dir": "auto"}),
+        widget=Textarea(attrs={"rows": 12, "dir": "auto"}),
     )
     allows_memory = forms.BooleanField(
         required=False,

@@ -9,6 +9,7 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from apps.conversations.models import ConversationRules
+from apps.conversations.transcript.locks import text_plain
 from basics.errors import Invalid
 from tenancy.actors import Actor
 from tenancy.models import Tenant
@@ -52,7 +53,7 @@ def instructions_set(
     """
     actor.require("instruction.manage")
     if text is not None:
-        text = text.replace("\x00", "").replace("\r\n", "\n").strip()
+        text = text_plain(text)
         if len(text) > MAX_INSTRUCTIONS:
             problem = _("Instructions have at most %(most)s characters; these have %(length)s.") % {
                 "most": intcomma(MAX_INSTRUCTIONS),

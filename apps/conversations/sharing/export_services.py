@@ -52,7 +52,11 @@ class PaperFile:
 
 
 LONGEST_PDF = 400_000
-"""Size of what a PDF is made of, see ``Paper.size``: its pages are filled while the reader waits, 100,000 in about a second."""
+"""Size of what a PDF is made of, see ``Paper.size``: its pages are filled while the reader waits.
+
+Measured on a conversation of 400 turns with headings, lists and tables, of size 509,000, in CPU seconds on a busy machine: 0.55
+to read it, 0.05 for DOCX, 2.6 for PDF. So 400 turns as DOCX are 0.6, and the longest PDF that is allowed is 2.5: no job for it.
+"""
 
 
 def conversation_export(*, tenant: Tenant, actor: Actor, conversation: Conversation, form: str) -> Export:

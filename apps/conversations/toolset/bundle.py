@@ -200,9 +200,13 @@ def system_prompt(
         "to do.\n\n"
         "Answer in the user's language, briefly, in Markdown. Quote numbers, codes and names exactly."
     )
-    above = f"{_WORKSPACE}\n\n{instructions}" if instructions else ""
-    parts = [above, rules, _FILES if has_files else "", prompt]
+    parts = [workspace_prompt(instructions), rules, _FILES if has_files else "", prompt]
     return "\n\n".join(filter(None, parts))
+
+
+def workspace_prompt(instructions: str) -> str:
+    """Return what comes above all that a model is told, whatever it searches: a workspace's instructions; "" without any."""
+    return f"{_WORKSPACE}\n\n{instructions}" if instructions else ""
 
 
 _WORKSPACE = "Instructions of the workspace, from those who run it. They come first: what is said below holds where it agrees with them."

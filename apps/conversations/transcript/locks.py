@@ -12,6 +12,7 @@ from apps.collections.models import Collection
 from apps.conversations.models import Conversation, ConversationCollection, Project
 from apps.conversations.transcript import selectors
 from basics.errors import Invalid, Missing
+from basics.line_ends import line_ends
 from tenancy.actors import Actor
 from tenancy.models import Tenant
 
@@ -46,6 +47,26 @@ def project_checked(actor: Actor, pk: int | None) -> Project | None:
             data={"fields": {"project": [_("Unknown project.")]}},
         )
     return row
+
+
+def project_hold(pk: int | None) -> None:
+    """Keep a project, if it is still there, until the transaction ends.
+
+    One order for all: a project before its conversations, and these by their ids. Who changes or deletes a project locks it
+    and then those in it; who had locked one of them first, and then needs the project that it names, would wait in a circle.
+    """
+    if pk is not None:
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT 1 FROM conversations_project WHERE tenant_id = own_tenant() AND id = %s FOR KEY SHARE",
+                [pk],
+            )
+
+
+def project_held(actor: Actor, pk: int | None) -> Project | None:
+    """Return a project as ``project_checked`` does, which stays until the transaction ends. Raises Invalid."""
+    project_hold(pk)
+    return project_checked(actor, pk)
 
 
 def collections_checked(actor: Actor, pks: Sequence[int]) -> list[Collection]:
@@ -90,9 +111,14 @@ def model_checked(tenant: Tenant, model: str, actor: Actor | None = None) -> str
     return model
 
 
+def text_plain(text: str) -> str:
+    """Return what a person wrote as it is stored, and as limits count it: without NUL, one character for the end of a line."""
+    return line_ends(text.replace("\x00", "")).strip()
+
+
 def text_checked(text: str) -> str:
     """Return a question as it is stored, of 1 to ``MAX_TEXT`` characters. Raises Invalid."""
-    text = text.replace("\x00", "").strip()
+    text = text_plain(text)
     if not text or len(text) > MAX_TEXT:
         message = _("Write a question of at most %(most)s characters.") % {"most": intcomma(MAX_TEXT)}
         raise Invalid("text_invalid", message, data={"fields": {"text": [message]}})

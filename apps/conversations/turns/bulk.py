@@ -14,7 +14,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from apps.conversations.models import Conversation, QueuedQuestion
-from apps.conversations.transcript.locks import project_checked
+from apps.conversations.transcript.locks import project_held
 from apps.conversations.turns.conversations import conversation_remove
 from apps.conversations.turns.queue import JOB_KIND as QUEUE_JOB
 from basics.errors import Invalid
@@ -45,8 +45,8 @@ def conversations_move(
         Invalid: a conversation isn't the actor's, or the project can't be seen; nothing is moved.
     """
     actor.require("conversation.write")
-    folder = project_checked(actor, project)
     with transaction.atomic():
+        folder = project_held(actor, project)
         rows = [row for row in _locked(actor, conversations) if row.project_id != project]
         before = {row.pk: row.project_id for row in rows}
         _write(tenant, rows, project=folder)

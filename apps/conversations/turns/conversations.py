@@ -14,6 +14,7 @@ from apps.conversations.transcript.locks import (
     collections_checked,
     conversation_locked,
     project_checked,
+    project_held,
     scope_write,
     title_checked,
     tools_off_checked,
@@ -74,6 +75,7 @@ def conversation_create(
     )
     answerer_choose(tenant, actor, conversation, assistant=assistant, number=assistant_version, model=model)
     with transaction.atomic():
+        project_held(actor, project)  # it may be gone by now
         conversation.save(force_insert=True)
         scope_write(tenant, conversation, chosen)
         audit_record(tenant=tenant, actor=actor, action="conversation.create", object=conversation)

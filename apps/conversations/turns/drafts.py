@@ -7,6 +7,7 @@ from django.utils import timezone
 from apps.conversations.models import Conversation
 from apps.conversations.transcript.locks import MAX_TEXT
 from basics.errors import Missing
+from basics.line_ends import line_ends
 from tenancy.actors import Actor
 from tenancy.models import Tenant
 
@@ -15,7 +16,7 @@ def draft_set(*, tenant: Tenant, actor: Actor, conversation: Conversation, text:
     """Keep what is typed and not sent, cut where a question must end. Raises Missing."""
     actor.require("conversation.write")
     rows = Conversation.objects.visible_to(actor).filter(tenant=tenant, pk=conversation.pk)
-    if not rows.update(draft=text.replace("\x00", "")[:MAX_TEXT]):
+    if not rows.update(draft=line_ends(text.replace("\x00", ""))[:MAX_TEXT]):
         raise Missing("conversation")
 
 

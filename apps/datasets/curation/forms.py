@@ -13,6 +13,7 @@ from apps.datasets.models import Split
 from apps.datasets.records.record import MAX_QUESTION
 from basics.errors import DomainError
 from web.forms import add_refusal
+from web.widgets import Textarea
 
 
 class _Form(forms.Form):
@@ -73,8 +74,6 @@ class RowForm(_Form):
     """What a reviewer may change of a row at once."""
 
     question = forms.CharField(
-        label=gettext_lazy("Question"), max_length=MAX_QUESTION, widget=forms.Textarea(attrs={"rows": 3})
+        label=gettext_lazy("Question"), max_length=MAX_QUESTION, widget=Textarea(attrs={"rows": 3})
     )
-    answer = forms.CharField(
-        label=gettext_lazy("Answer"), required=False, widget=forms.Textarea(attrs={"rows": 8})
-    )
+    answer = forms.CharField(label=gettext_lazy("Answer"), required=False, widget=Textarea(attrs={"rows": 8}))

@@ -15,6 +15,7 @@ from batches.delivery import Delivery
 from runs.providers import is_extractive
 from toolloop.service import NAMES
 from web import service_fields
+from web.widgets import Textarea
 
 _DEFAULTS = Settings(collections=())
 
@@ -62,14 +63,14 @@ class GenerateForm(RefusableForm):
         label=gettext_lazy("Personas"),
         required=False,
         max_length=4500,
-        widget=forms.Textarea(attrs={"rows": 2}),
+        widget=Textarea(attrs={"rows": 2}),
         help_text=gettext_lazy("Who asks, one per line; rows use them in turn. Needs a language model."),
     )
     styles = forms.CharField(
         label=gettext_lazy("Styles"),
         required=False,
         max_length=4500,
-        widget=forms.Textarea(attrs={"rows": 2}),
+        widget=Textarea(attrs={"rows": 2}),
         help_text=gettext_lazy("How they write, one per line, for example: a few keywords."),
     )
     max_turns = forms.IntegerField(
@@ -84,7 +85,7 @@ class GenerateForm(RefusableForm):
         label=gettext_lazy("Script"),
         required=False,
         max_length=4500,
-        widget=forms.Textarea(attrs={"rows": 2}),
+        widget=Textarea(attrs={"rows": 2}),
         help_text=gettext_lazy(
             "What the user says after the first question, one per line. Empty: the model plays the user."
         ),

@@ -6,6 +6,7 @@ from django import forms
 from django.utils.translation import gettext_lazy
 
 from apps.collections.display.forms import RefusableForm
+from web.widgets import Textarea
 
 
 class DatasetForm(RefusableForm):
@@ -18,7 +19,7 @@ class DatasetForm(RefusableForm):
         label=gettext_lazy("Description"),
         required=False,
         max_length=2000,
-        widget=forms.Textarea(attrs={"rows": 2}),
+        widget=Textarea(attrs={"rows": 2}),
     )
     needs_two_people = forms.BooleanField(
         required=False,

@@ -16,6 +16,7 @@ from apps.evaluations.judges.scoring import LEXICAL
 from apps.evaluations.results.selectors import experiment_list, rubric_versions
 from tenancy.actors import Actor
 from tenancy.models import Tenant
+from web.widgets import Textarea
 
 _MOST_CHOICES = 100
 
@@ -72,7 +73,7 @@ class QueueForm(forms.Form):
         label=gettext_lazy("Instructions"),
         required=False,
         max_length=2_000,
-        widget=forms.Textarea(attrs={"rows": 3}),
+        widget=Textarea(attrs={"rows": 3}),
     )
 
     def __init__(self, *args: Any, tenant: Tenant, actor: Actor, **kwargs: Any) -> None:

@@ -26,6 +26,7 @@ from tenancy.actors import Actor
 from tenancy.models import Tenant
 from toolloop.service import NAMES
 from web import service_fields
+from web.widgets import Textarea
 
 _SCORERS = [
     ("rubric", gettext_lazy("Six scores by a judge")),
@@ -98,7 +99,7 @@ class ExperimentForm(forms.Form):
         label=gettext_lazy("Prompts"),
         required=False,
         max_length=20_000,
-        widget=forms.Textarea(attrs={"rows": 4}),
+        widget=Textarea(attrs={"rows": 4}),
         help_text=gettext_lazy(
             "For assistants and models; one arm each, separated by a line of ---. Empty: the assistant's own."
         ),
@@ -241,7 +242,7 @@ class ExperimentForm(forms.Form):
 
     def clean_prompts(self) -> list[str]:
         """Return the prompts."""
-        text = self.cleaned_data["prompts"].replace("\r\n", "\n")
+        text = self.cleaned_data["prompts"]
         found = [part.strip() for part in re.split(r"(?m)^-{3,}\s*$", text) if part.strip()]
         if len(found) > _MOST_PROMPTS:
             raise forms.ValidationError(

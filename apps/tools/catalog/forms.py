@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy
 
 from apps.tools.catalog.services import MAX_TIMEOUT_S
 from apps.tools.models import ToolEntry, Toolkit
+from web.widgets import Textarea
 
 
 class EntryForm(forms.Form):
@@ -20,7 +21,7 @@ class EntryForm(forms.Form):
         label=gettext_lazy("Description"),
         required=False,
         max_length=8_000,
-        widget=forms.Textarea(attrs={"rows": 4}),
+        widget=Textarea(attrs={"rows": 4}),
         help_text=gettext_lazy("What models read instead of the tool's own description."),
     )
     category = forms.CharField(label=gettext_lazy("Category"), required=False, max_length=60)
@@ -65,7 +66,7 @@ class ToolkitForm(forms.Form):
     description = forms.CharField(label=gettext_lazy("Description"), required=False, max_length=2_000)
     tools = forms.CharField(
         label=gettext_lazy("Tools"),
-        widget=forms.Textarea(attrs={"rows": 5}),
+        widget=Textarea(attrs={"rows": 5}),
         help_text=gettext_lazy("Tool names, one per line."),
     )
 

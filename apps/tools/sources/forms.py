@@ -13,6 +13,7 @@ from apps.tools.models import ContractTest, ToolCredential, ToolSource
 from apps.tools.sources.credentials import MAX_SECRET
 from apps.tools.sources.services import MAX_DOCUMENT
 from basics.errors import DomainError
+from web.widgets import Textarea
 
 
 class SourceForm(forms.Form):
@@ -34,7 +35,7 @@ class SourceForm(forms.Form):
     document = forms.CharField(
         label=gettext_lazy("or its text"),
         required=False,
-        widget=forms.Textarea(attrs={"rows": 4, "class": "mono", "spellcheck": "false"}),
+        widget=Textarea(attrs={"rows": 4, "class": "mono", "spellcheck": "false"}),
     )
     url = forms.CharField(
         label=gettext_lazy("Address"),
@@ -164,14 +165,14 @@ class ContractTestForm(forms.Form):
         label=gettext_lazy("Arguments"),
         required=False,
         initial=dict,
-        widget=forms.Textarea(attrs={"rows": 5, "class": "mono", "spellcheck": "false"}),
+        widget=Textarea(attrs={"rows": 5, "class": "mono", "spellcheck": "false"}),
         help_text=gettext_lazy("One JSON object. The test makes a real call with it."),
     )
     expected = forms.JSONField(
         label=gettext_lazy("The result must fit"),
         required=False,
         initial=dict,
-        widget=forms.Textarea(attrs={"rows": 5, "class": "mono", "spellcheck": "false"}),
+        widget=Textarea(attrs={"rows": 5, "class": "mono", "spellcheck": "false"}),
         help_text=gettext_lazy("A JSON Schema; {} asks only that the call succeeds."),
     )
 

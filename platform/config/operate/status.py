@@ -12,7 +12,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_safe
+from django.views.decorators.http import require_GET
 
 from tenancy.readings import Figure, readings
 
@@ -73,7 +73,7 @@ def overall(parts: list[PartState]) -> State:
 
 
 @never_cache
-@require_safe
+@require_GET
 def page(request: HttpRequest) -> HttpResponse:
     """Show the status to everyone, or (``GROUNDWORK_STATUS_PAGE=private``) to the operator alone.
 

@@ -7,13 +7,13 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.views.decorators.http import require_safe
+from django.views.decorators.http import require_GET
 from drf_spectacular.generators import SchemaGenerator
 
 _METHODS = ("get", "post", "put", "patch", "delete")
 
 
-@require_safe
+@require_GET
 def api_docs(request: HttpRequest) -> HttpResponse:
     """Show every operation by tag: parameters, body, answers, how to authenticate."""
     return render(request, "web/api_docs.html", reference())

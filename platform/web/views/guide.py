@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.http import Http404, HttpResponse
 from django.shortcuts import render
-from django.views.decorators.http import require_safe
+from django.views.decorators.http import require_GET
 
 from web.guide.pages import INDEX, guide_names, guide_page, guide_picture, picture_names
 from web.requests import UserRequest, signed_in
@@ -12,7 +12,7 @@ from web.requests import UserRequest, signed_in
 _YEAR_S = 31_536_000
 
 
-@require_safe
+@require_GET
 @signed_in
 def guide(request: UserRequest, name: str = INDEX) -> HttpResponse:
     """Show a page of the guide; 404 for one that isn't there."""
@@ -21,7 +21,7 @@ def guide(request: UserRequest, name: str = INDEX) -> HttpResponse:
     return render(request, "web/guide.html", {"page": guide_page(name), "is_index": name == INDEX})
 
 
-@require_safe
+@require_GET
 @signed_in
 def picture(request: UserRequest, name: str) -> HttpResponse:
     """Send a picture of the guide, which a browser keeps until it changes; 404 for one that isn't there."""

@@ -9,7 +9,7 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_GET, require_http_methods, require_safe
+from django.views.decorators.http import require_GET, require_http_methods
 
 from basics.errors import DomainError
 from tenancy.entrances import is_contained, memberships_shown
@@ -23,7 +23,7 @@ from web.requests import TenantRequest, UserRequest, signed_in
 _LAST = "last_tenant"  # only which page to open first; rights come from the URL's tenant alone
 
 
-@require_safe  # those who only look whether the server is there ask for no body
+@require_GET
 @signed_in
 def home(request: UserRequest) -> HttpResponse:
     """Go to the workspace the person used last, or to the first of theirs; an operator without any to their own page."""

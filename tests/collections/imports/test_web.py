@@ -10,6 +10,7 @@ import pytest
 from pytest_socket import socket_allow_hosts
 
 from apps.collections.imports import services
+from apps.collections.ingestion.sources.web import url_path
 from apps.collections.models import Collection, Document, Import
 from tenancy.scope import tenant_scope
 from tests.basics.test_net_guard import serving
@@ -174,3 +175,29 @@ def test_one_page_that_fails_does_not_stop_the_next(cast: Cast, collection: Coll
     row = bring(cast, collection, address(web, "/bad"), address(web, "/good"))
     assert (row.entries["found"], row.entries["created"], row.entries["problems"]) == (2, 1, 1)
     assert "status 503" in row.problems[0]["message"]
+
+
+def test_name_says_what_a_file_is_where_the_server_does_not_know(
+    cast: Cast, collection: Collection, web: Any
+) -> None:
+    files = {
+        ("/readme.md", "text/plain"): ("docs.test/readme.md", "text/markdown"),
+        ("/rates.csv", "text/plain; charset=utf-8"): ("docs.test/rates.csv", "text/csv"),
+        ("/tool.py", "application/octet-stream"): ("docs.test/tool.py", "text/x-python"),
+        ("/notes", "text/plain"): ("docs.test/notes.txt", "text/plain"),
+        ("/odd.zzz", "text/plain"): ("docs.test/odd.zzz.txt", "text/plain"),
+        ("/page.md", "text/html"): ("docs.test/page.md.html", "text/html"),
+    }
+    types = dict([*files])
+
+    def answer(handler: Any) -> tuple[int, dict[str, str], bytes]:
+        kind = types[handler.path]
+        return 200, {"Content-Type": kind}, PAGE if "html" in kind else b"# Rates\n\nLamps,2\nTubes,3\n"
+
+    web.answer = answer
+    bring(cast, collection, *(address(web, path) for path, _ in files))
+    ingest_all(collection)
+    found = {row.path: row.media_type for row in Document.objects.all()}
+    assert found == dict(files.values())
+    assert url_path("http://docs.test/rates.csv?year=1", "text/plain").endswith(".csv")
+    assert url_path("http://docs.test/page?id=1", "text/plain").endswith(".txt")

@@ -16,7 +16,7 @@ from django.urls import reverse
 
 from apps.conversations import tasks
 from apps.conversations.memory import services
-from apps.conversations.memory.selectors import entry_get, entry_list, is_asker, told_columns, told_take
+from apps.conversations.memory.selectors import asks_in_person, entry_get, entry_list, told_columns, told_take
 from apps.conversations.memory.tool import MAX_IN_AN_ANSWER
 from apps.conversations.models import MemoryEntry, Turn
 from apps.conversations.rules.instructions import instructions_set
@@ -76,7 +76,7 @@ def notes_told(actor: Actor) -> tuple[str, ...] | None:
             f"SELECT {told_columns('%(tenant)s', '%(person)s')}",
             {"tenant": actor.tenant_id, "person": actor.user_id},
         )
-        return told_take(iter(cursor.fetchone()), is_asker=is_asker(actor, actor.user_id)).notes
+        return told_take(iter(cursor.fetchone()), is_asker=asks_in_person(actor, actor.user_id)).notes
 
 
 def browser(member: Membership) -> Client:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from pydantic import BaseModel
 
+from apps.conversations.rules.instructions import instructions_set
 from runs.models import Run, RunStatus, UsageRecord
 from tenancy.scope import tenant_scope
 from tenancy.services import api_key_create
@@ -42,6 +43,7 @@ def test_official_client_does_all_it_does_elsewhere(site: Site) -> None:
     stream_builds_up_what_is_kept(site)
     workspace_answers_with_citations(site)
     conversation_goes_on_from_a_response(site)
+    workspace_instructions_come_first(site)
     clients_tools_are_handed_back_and_their_results_taken(site)
     structured_answer_is_parsed(site)
     what_is_not_kept_cannot_be_named(site)
@@ -103,6 +105,31 @@ def conversation_goes_on_from_a_response(site: Site) -> None:
     texts = [m["content"] for m in said]
     assert texts == ["One?", first.output_text, "Two?", second.output_text, "Three?"]
     assert site.client.responses.retrieve(second.id).previous_response_id == first.id
+
+
+def workspace_instructions_come_first(site: Site) -> None:
+    """Whatever a model searches, and though the client has instructions of its own."""
+    who: Any = {"tenant": site.cast.tenant, "actor": site.cast.actor("owner")}
+    with tenant_scope(site.cast.tenant.pk):
+        instructions_set(**who, text="Answer formally.")
+    try:
+        site.client.responses.create(model=PLAIN, instructions="Be short.", input=QUESTION)
+        alone = site.fake.log[-1]["messages"][0]["content"]
+        site.client.responses.create(model=PLAIN, input=QUESTION)
+        bare = site.fake.log[-1]["messages"][0]["content"]
+        everywhere: Any = {"groundwork": {"collections": "all"}}
+        site.client.responses.create(
+            model=PLAIN, instructions="Be short.", input=QUESTION, extra_body=everywhere
+        )
+        searching = site.fake.log[-1]["messages"][0]["content"]
+    finally:
+        with tenant_scope(site.cast.tenant.pk):
+            instructions_set(**who, text="")
+    assert alone.startswith("Instructions of the workspace")
+    assert alone.endswith("Answer formally.\n\nBe short.")
+    assert bare.endswith("Answer formally.")
+    assert searching.count("Answer formally.") == 1
+    assert searching.startswith("Instructions of the workspace")
 
 
 def clients_tools_are_handed_back_and_their_results_taken(site: Site) -> None:

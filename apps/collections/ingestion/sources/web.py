@@ -8,10 +8,12 @@ import re
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 from urllib.parse import unquote, urlsplit
 
 import httpx2
 
+from apps.collections.ingestion.detect import SUPPORTED_SUFFIXES
 from apps.collections.ingestion.sources.base import (
     BLOCK,
     Budget,
@@ -49,6 +51,10 @@ _SUFFIXES = {
     "text/csv": ".csv",
     "application/x-subrip": ".srt",
 }
+GENERIC = frozenset(
+    {"", "text/plain", "application/octet-stream", "binary/octet-stream", "application/x-download"}
+)
+"""Types that servers send for files they know nothing about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +80,10 @@ class Unchanged:
 
 
 def url_path(url: str, media_type: str = "text/html") -> str:
-    """Return the path of the document that a web page becomes: host, path, and an ending that fits the type."""
+    """Return the path of the document that a web page becomes: host, path, and an ending that fits the type.
+
+    Where the server's type says nothing about a file (``GENERIC``), it is what its name says.
+    """
     parts = urlsplit(url)
     tail = unquote(parts.path)
     if not tail or tail.endswith("/"):
@@ -82,9 +91,15 @@ def url_path(url: str, media_type: str = "text/html") -> str:
     pieces = [re.sub(r"[^\w.,=+@~ -]", "_", piece)[:120] for piece in tail.split("/")]
     pieces = [piece for piece in pieces if piece.strip(". ")]
     path = "/".join([(parts.hostname or "web").strip("."), *(pieces or ["index"])])[:700]
+    named = PurePosixPath(path).suffix.lower() if media_type in GENERIC else ""
     if parts.query:
         path += f"-{hashlib.sha256(parts.query.encode()).hexdigest()[:8]}"
-    suffix = _SUFFIXES.get(media_type) or mimetypes.guess_extension(media_type) or ""
+    if named in SUPPORTED_SUFFIXES:
+        suffix = named
+    elif media_type in GENERIC - {"text/plain"}:
+        suffix = ""
+    else:
+        suffix = _SUFFIXES.get(media_type) or mimetypes.guess_extension(media_type) or ""
     if suffix and not path.lower().endswith((suffix, ".htm") if suffix == ".html" else suffix):
         path += suffix
     checked = safe_path(path)
