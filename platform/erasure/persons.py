@@ -7,9 +7,9 @@ from typing import Any
 from allauth.account.models import EmailAddress
 from django.contrib.sessions.models import Session
 from django.db import models, transaction
-from django.utils.translation import gettext as _
 
 from basics.errors import Conflict
+from basics.texts import gettext as _
 from erasure.holds import tenants_held
 from erasure.names import Identity, identity_of, names_kept, names_replace
 from erasure.reports import KEPT, REMOVED, REPLACED, Report

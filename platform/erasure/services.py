@@ -15,9 +15,9 @@ import structlog
 from django.conf import settings
 from django.db import DatabaseError, IntegrityError, transaction
 from django.utils import timezone
-from django.utils.translation import gettext as _
 
 from basics.errors import Conflict, Denied, DomainError, Invalid, Missing
+from basics.texts import gettext as _
 from blobs.errors import StoreAway
 from erasure.contents import content_erase, content_subject
 from erasure.holds import hold_of, hold_refuse
@@ -362,7 +362,10 @@ def ledger_apply(entries: list[Entry]) -> int:
         Erasure.objects.filter(pk=row.pk).update(state=Erasure.State.RUNNING)  # no hold stops it
         if not erasure_carry_out(row.pk):
             row.refresh_from_db()
-            raise Conflict("erasure_waits", f"What was erased before couldn't be erased again. {row.detail}")
+            raise Conflict(
+                "erasure_waits",
+                _("What was erased before couldn't be erased again. %(detail)s") % {"detail": row.detail},
+            )
         again += 1
     return again
 

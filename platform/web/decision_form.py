@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 from django.http import QueryDict
-from django.utils.translation import gettext as _
 
 from basics.errors import Invalid
+from basics.texts import gettext as _
 from toolloop.deferred import Decision
 
 

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from django.contrib.humanize.templatetags.humanize import intcomma
 from django.db import connection
-from django.utils.translation import gettext as _
 
 from apps.collections.models import Collection
 from apps.conversations.models import Conversation, ConversationCollection, Project
 from apps.conversations.transcript import selectors
 from basics.errors import Invalid, Missing
+from basics.texts import gettext as _
 from tenancy.actors import Actor
 from tenancy.models import Tenant
 

@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Self
 
-from django.utils.translation import gettext as _
-
 from apps.datasets.generation.languages import name_of
 from apps.datasets.models import Difficulty, QuestionType
 from basics.errors import Invalid
+from basics.texts import gettext as _
 from batches.delivery import Delivery
 from toolloop.service import CACHE_TTLS, NAMES, TIERS
 

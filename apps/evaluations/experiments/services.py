@@ -10,7 +10,6 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
-from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from apps.collections.models import Collection
@@ -36,6 +35,7 @@ from apps.evaluations.scorers.registry import COMPARING, JUDGES, rule_scorer
 from apps.evaluations.trials.batches import delivery_check, experiment_halt, trials_recall
 from apps.evaluations.trials.services import experiment_locked
 from basics.errors import Conflict, Invalid, Missing
+from basics.texts import gettext as _
 from batches.delivery import Delivery
 from batches.services import batches_resume
 from budgets.services import job_budget_set
