@@ -45,7 +45,7 @@ def driver_ended(ended: Job) -> None:
     if ended.status == "cancelled":
         return
     pk = int(ended.payload["job_id"])
-    job_halt(pk, ended.error_message or "The worker was lost.")
+    job_halt(pk, ended.error_message or _("The worker was lost."))
     row = GenerationJob.objects.select_related("tenant").filter(pk=pk).first()
     if row is not None and row.is_batched:
         actor = system_actor(row.tenant_id, row.created_by_id)

@@ -192,7 +192,7 @@ class SummaryPass:
         left = Chunk.objects.filter(document_id=self.document_id).exclude(points_by=LinkOrigin.MODEL).count()
         if not left:
             return None
-        return Problem(left, len(chunks), reason or "The model left them out.")
+        return Problem(left, len(chunks), reason or _("The model left them out."))
 
     def _summarise(self, window: Sequence[Chunk], chunks: Sequence[Chunk]) -> None:
         elsewhere = _candidates(window)

@@ -280,7 +280,7 @@ async def ask(
                 await work.in_db(reservations.close)
     _raise_failure(item, finished)
     if form is not None and finished.output is None:
-        raise Failed(f"The model gave no usable answer to “{stage}”.")
+        raise Failed(_("The model gave no usable answer to “%(stage)s”.") % {"stage": stage})
     return StageAnswer(
         finished.text,
         finished.output,
@@ -330,7 +330,7 @@ def _raise_failure(item: Item, finished: RunFinished) -> None:
     if finished.limit == "max_cost_usd":
         if item.is_short:
             raise Halted(NO_MONEY)
-        raise Failed("The row cost more than the limit per row.")
+        raise Failed(_("The row cost more than the limit per row."))
     if finished.status == "completed":
         return
     if finished.error_code == AnswersLater.code:
@@ -340,7 +340,7 @@ def _raise_failure(item: Item, finished: RunFinished) -> None:
     if finished.error_code in _OF_THE_JOB:
         raise Halted(finished.error_message)
     raise Failed(
-        finished.error_message or f"The model stopped with “{finished.stop}”.",
+        finished.error_message or _("The model stopped with “%(stop)s”.") % {"stop": finished.stop},
         is_retryable=finished.retryable,
     )
 

@@ -186,7 +186,7 @@ def settings_checked(data: Mapping[str, Any]) -> Settings:
                 wrong[name] = [problem]
     if wrong:
         first = next(iter(wrong))
-        raise Invalid("invalid_settings", f"{first}: {wrong[first][0]}", data={"fields": wrong})
+        raise Invalid("invalid_settings", ": ".join((first, wrong[first][0])), data={"fields": wrong})
     settings = Settings.from_json({**data, "collections": sorted(set(data["collections"]))})
     if settings.repair_at > settings.keep_at:
         raise Invalid(

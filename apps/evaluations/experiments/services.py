@@ -209,7 +209,7 @@ def experiment_pause(*, tenant: Tenant, actor: Actor, experiment: Experiment) ->
         row = _of(actor, experiment)
         if row.state != ExperimentState.RUNNING:
             raise _wrong_state(row)
-        experiment_halt(row, "Paused by hand.")
+        experiment_halt(row, _("Paused by hand."))
         audit_record(tenant=tenant, actor=actor, action="experiment.pause", object=row)
     return row
 
@@ -263,7 +263,7 @@ def experiment_stop(*, tenant: Tenant, actor: Actor, experiment: Experiment) -> 
         row = _of(actor, experiment)
         if row.state not in EXPERIMENT_ACTIVE:
             raise _wrong_state(row)
-        row.state, row.reason = ExperimentState.STOPPED, "Stopped by hand."
+        row.state, row.reason = ExperimentState.STOPPED, _("Stopped by hand.")
         row.finished_at = timezone.now()
         row.save(update_fields=["state", "reason", "finished_at"])
         Trial.objects.filter(experiment=row, state=TrialState.PENDING).update(state=TrialState.STOPPED)

@@ -126,7 +126,7 @@ def experiment_halt(experiment: Experiment, reason: str) -> None:
     """
     if experiment.state != ExperimentState.RUNNING:
         return
-    experiment.state, experiment.reason = ExperimentState.PAUSED, text_storable(reason)[:300]
+    experiment.state, experiment.reason = ExperimentState.PAUSED, text_storable(reason)
     experiment.save(update_fields=["state", "reason"])
     experiment_note(experiment)
     if experiment.is_batched:
