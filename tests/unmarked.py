@@ -1,8 +1,10 @@
-"""Text of templates that people see and no translator is shown."""
+"""Text that people see and no translator is shown: in templates, and in what rows keep."""
 
 from __future__ import annotations
 
+import ast
 import re
+from collections.abc import Iterable, Iterator
 from html.parser import HTMLParser
 from typing import NamedTuple
 
@@ -146,3 +148,86 @@ class _Page(HTMLParser):
 
     def note(self, before: str, text: str) -> None:
         self.found.append(Unmarked(self.getpos()[0] + before.count("\n"), " ".join(text.split())))
+
+
+KEPT_CALLS = {
+    "Problem": 2,
+    "EntryFailure": 1,
+    "ParseEnded": 0,
+    "text_reading": 1,
+    "job_end": 3,
+    "_abandon": 2,
+    "dropped": 0,
+    "Failed": 0,
+    "Halted": 0,
+    "_halted": 1,
+    "job_halt": 1,
+    "trial_fail": 1,
+    "trial_wait": 1,
+    "experiment_halt": 1,
+}
+"""Calls whose text a row keeps, with the place of that argument; refusals have it at 1."""
+REFUSALS = {"DomainError", "Invalid", "Denied", "TryAgain", "Conflict"}
+MARKS = {"_", "gettext", "ngettext", "pgettext"}
+
+
+def refusals(trees: Iterable[ast.AST]) -> set[str]:
+    """Return the names of the classes that derive from ``DomainError`` and take a code and a message.
+
+    Args:
+        trees: All modules.
+    """
+    parents = {
+        node.name: {ast.unparse(base).rpartition(".")[2] for base in node.bases}
+        for tree in trees
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef) and not any(_says_itself(part) for part in node.body)
+    }
+    found = set(REFUSALS)
+    while more := {name for name, bases in parents.items() if bases & found} - found:
+        found |= more
+    return found
+
+
+def untold(tree: ast.AST, raised: set[str]) -> list[Unmarked]:
+    """Return the texts of a module that rows keep, or that a refusal says, and that can't be told in another language.
+
+    Args:
+        tree: The module.
+        raised: The classes that ``refusals`` found.
+    """
+    found = [
+        Unmarked(node.lineno, f"{name}: import it from basics.texts")
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module == "django.utils.translation"
+        for name in (alias.name for alias in node.names)
+        if name in MARKS and any(True for _ in _texts(tree, raised))
+    ]
+    return found + [
+        Unmarked(text.lineno, ast.unparse(text)) for text in _texts(tree, raised) if _is_bare(text)
+    ]
+
+
+def _texts(tree: ast.AST, raised: set[str]) -> Iterator[ast.expr]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            name = ast.unparse(node.func).rpartition(".")[2]
+            place = KEPT_CALLS.get(name, 1 if name in raised else None)
+            if place is not None and len(node.args) > place:
+                yield node.args[place]
+
+
+def _is_bare(text: ast.expr) -> bool:
+    if isinstance(text, ast.IfExp):
+        return _is_bare(text.body) or _is_bare(text.orelse)
+    if isinstance(text, ast.BoolOp):
+        return any(map(_is_bare, text.values))
+    if isinstance(text, ast.JoinedStr):
+        return True
+    return isinstance(text, ast.Constant) and isinstance(text.value, str) and " " in text.value
+
+
+def _says_itself(part: ast.stmt) -> bool:
+    """Tell whether a class takes another first argument than a code: then its own module says what it says."""
+    is_init = isinstance(part, ast.FunctionDef) and part.name == "__init__"
+    return is_init and [one.arg for one in part.args.args[1:3]] != ["code", "message"]

@@ -16,6 +16,7 @@ from apps.datasets.models import JOB_ACTIVE, GenerationJob
 from apps.tools.toolset.bundles import COLLECTIONS
 from apps.tools.toolset.direct_calls import offer_context, offer_guard
 from basics.errors import Denied
+from basics.texts import gettext as _
 from batches.engines import engine_for
 from batches.services import batches_end
 from jobs.context import JobContext, LeaseLost
@@ -44,7 +45,7 @@ def driver_ended(ended: Job) -> None:
     if ended.status == "cancelled":
         return
     pk = int(ended.payload["job_id"])
-    job_halt(pk, ended.error_message or "The worker was lost.")
+    job_halt(pk, ended.error_message or _("The worker was lost."))
     row = GenerationJob.objects.select_related("tenant").filter(pk=pk).first()
     if row is not None and row.is_batched:
         actor = system_actor(row.tenant_id, row.created_by_id)
@@ -116,7 +117,7 @@ def _prepare(ctx: JobContext, job_id: int) -> tuple[Work, list[TenantProvider]] 
     if not offered:
         raise Denied(
             "no_search_tool",
-            "Generation can't use a search tool. Allow search_documentation under Tools, then resume.",
+            _("Generation can't use a search tool. Allow search_documentation under Tools, then resume."),
         )
     gates: dict[str, RateGate] = {}
     providers: list[TenantProvider] = []

@@ -45,6 +45,8 @@ from apps.evaluations.trials.services import (
     trial_wait,
 )
 from basics.errors import DomainError
+from basics.texts import gettext as _
+from basics.texts import gettext_noop
 from batches.asking import completion_batched
 from batches.awaited import AnswersAwaited, together
 from batches.engines import engine_for
@@ -57,13 +59,15 @@ from tenancy.actors import Actor
 
 __all__ = ["experiment_carry", "failures_group", "judge_check", "sample_score", "trial_ended", "trial_run"]
 
-_ASKS = "A tool call needed approval, and experiments don't wait for one. Allow the tool, or leave it out."
+_ASKS = gettext_noop(
+    "A tool call needed approval, and experiments don't wait for one. Allow the tool, or leave it out."
+)
 
 
 def trial_ended(ended: Job) -> None:
     """End the run and the trial of a job that ended without them."""
     run_abandon(job=ended)
-    trial_fail(ended.payload["trial_id"], ended.error_message or "The work was abandoned.")
+    trial_fail(ended.payload["trial_id"], ended.error_message or _("The work was abandoned."))
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +127,7 @@ def _read(trial_id: int) -> _Work | None:
         return None
     if trial.experiment.state == ExperimentState.STOPPED:
         with transaction.atomic():
-            trial_fail(trial.pk, "The experiment was stopped.")
+            trial_fail(trial.pk, _("The experiment was stopped."))
         return None
     actor = experiment_actor(trial.experiment)
     row = from_values(trial.content.data)
@@ -155,7 +159,7 @@ def _let_go(ctx: JobContext, trial: Trial, keys: Sequence[str]) -> None:
 
 def _refuse(work: _Work) -> None:
     with transaction.atomic():
-        trial_fail(work.trial.pk, _ASKS)
+        trial_fail(work.trial.pk, _(_ASKS))
 
 
 def _ask(work: _Work, check: Callable[[], None]) -> TargetResult:

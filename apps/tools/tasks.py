@@ -105,7 +105,7 @@ async def source_read(ctx: JobContext, *, source_id: int, accept_all: int) -> No
         source = await ctx.in_db(_source_of, source_id)
         if source is None or await ctx.blocking(lambda row=source: _read(ctx, row, bool(accept_all))):  # type: ignore[misc]
             return
-    raise Conflict("source_busy", "The source kept changing while it was being read. Refresh it.")
+    raise Conflict("source_busy", _("The source kept changing while it was being read. Refresh it."))
 
 
 def _source_of(pk: int) -> ToolSource | None:

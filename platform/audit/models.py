@@ -7,6 +7,7 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
+from tenancy.fields import ToldCharField
 from tenancy.models import TenantModel
 
 
@@ -69,7 +70,7 @@ class AuditStream(TenantModel):
     sent_count = models.BigIntegerField(default=0)
     last_sent_at = models.DateTimeField(null=True)
     failures = models.PositiveIntegerField(default=0, help_text="Attempts in a row that didn't arrive.")
-    error = models.CharField(max_length=300, blank=True)
+    error = ToldCharField(max_length=300, blank=True)
     next_at = models.DateTimeField(db_default=Now(), help_text="Not tried before.")
     lease = models.CharField(max_length=40, blank=True)
     lease_until = models.DateTimeField(null=True)

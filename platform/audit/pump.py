@@ -149,7 +149,7 @@ def _failed(stream: AuditStream, lease: str, reason: str) -> None:
     pause = PAUSES_S[min(stream.failures, len(PAUSES_S) - 1)]
     AuditStream.objects.filter(pk=stream.pk, lease=lease).update(
         failures=F("failures") + 1,
-        error=reason[:300],
+        error=reason,
         next_at=timezone.now() + timedelta(seconds=pause),
     )
     log.warning("audit_stream_not_taken", stream=stream.pk, kind=stream.kind, reason=reason)

@@ -7,11 +7,11 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.db import connection, transaction
-from django.utils.translation import gettext as _
 
 from audit.models import AuditStream
 from basics.errors import Invalid, Missing
 from basics.net_guard import AddressRefused, url_check
+from basics.texts import gettext as _
 from tenancy import crypto
 from tenancy.actors import Actor
 from tenancy.models import Tenant

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from django.utils.translation import gettext as _
-
 from basics.errors import Invalid
+from basics.texts import gettext as _
 from runs.providers import TenantProvider, is_extractive, provider_for
 from tenancy.models import Tenant
 from toolloop.batches.base import BatchProvider

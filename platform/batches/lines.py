@@ -233,7 +233,7 @@ def batch_ended(batch: Batch, *, message: str = "", gives_up: bool = False) -> N
     with transaction.atomic():
         now = timezone.now()
         if not Batch.objects.filter(tenant_id=batch.tenant_id, pk=batch.pk, state__in=OPEN).update(
-            state=BatchState.ENDED, ended_at=now, message=message[:300]
+            state=BatchState.ENDED, ended_at=now, message=message
         ):
             return
         lines = _left_in(batch)
@@ -253,7 +253,7 @@ def batch_refused(batch: Batch, message: str) -> None:
     """End a batch that the provider did not take; its lines are wanted as before, and no money is held for them."""
     with transaction.atomic():
         if not Batch.objects.filter(tenant_id=batch.tenant_id, pk=batch.pk, state__in=OPEN).update(
-            state=BatchState.REFUSED, ended_at=timezone.now(), message=message[:300]
+            state=BatchState.REFUSED, ended_at=timezone.now(), message=message
         ):
             return
         lines = _left_in(batch)
@@ -299,7 +299,7 @@ def _came_to_nothing(line: BatchLine, error: ProviderError, *, counts: bool) -> 
         counts: it was tried; False where we have stopped the batch ourselves.
     """
     line.tries += counts
-    line.error_code, line.error_message = error.code[:60], text_storable(error.message)[:300]
+    line.error_code, line.error_message = error.code[:60], text_storable(error.message)
     may_pass = error.retryable or not counts
     if may_pass and line.tries < MOST_TRIES:
         line.state, line.batch = LineState.WANTED, None

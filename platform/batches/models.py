@@ -6,7 +6,7 @@ from django.db import models
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy
 
-from tenancy.fields import TenantForeignKey
+from tenancy.fields import TenantForeignKey, ToldCharField
 from tenancy.models import TenantModel
 
 
@@ -33,7 +33,7 @@ class Batch(TenantModel):
     mark = models.CharField(max_length=24, help_text="Mark that finds the batch at the provider.")
     handle = models.JSONField(null=True, help_text="The provider's reference to the batch, once it has one.")
     state = models.CharField(max_length=7, choices=BatchState.choices, default=BatchState.SENDING)
-    message = models.CharField(max_length=300, blank=True, help_text="Why it was refused.")
+    message = ToldCharField(max_length=300, blank=True, help_text="Why it was refused.")
     total = models.PositiveIntegerField(help_text="Number of lines.")
     done = models.PositiveIntegerField(default=0, help_text="Lines with an answer, as far as known.")
     failed = models.PositiveIntegerField(default=0)
@@ -91,7 +91,7 @@ class BatchLine(TenantModel):
     turn = models.JSONField(null=True, help_text="The answer, as the tool loop stores it.")
     cost_usd = models.DecimalField(max_digits=14, decimal_places=8, null=True)
     error_code = models.CharField(max_length=60, blank=True)
-    error_message = models.CharField(max_length=300, blank=True)
+    error_message = ToldCharField(max_length=300, blank=True)
     wanted_at = models.DateTimeField(db_default=Now())
 
     class Meta:

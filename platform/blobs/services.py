@@ -34,9 +34,9 @@ import structlog
 from django.conf import settings
 from django.db import DatabaseError, connection, transaction
 from django.utils import timezone
-from django.utils.translation import gettext as _
 
 from basics.errors import Conflict, Invalid
+from basics.texts import gettext as _
 from blobs.caches import caches_drop
 from blobs.errors import BlobMissing, StoreAway
 from blobs.hold import removal_may_begin

@@ -10,10 +10,11 @@ from typing import Literal
 
 from django.db import connection
 from django.utils import formats
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, pgettext
+from django.utils.translation import gettext_lazy
 
 from basics.errors import DomainError
+from basics.texts import gettext as _
+from basics.texts import pgettext
 from budgets.models import BudgetHold
 from budgets.money import dollars
 

@@ -8,9 +8,9 @@ from typing import Any
 from django.db import transaction
 from django.db.models import F, Q, Value
 from django.db.models.functions import Now
-from django.utils.translation import gettext as _
 
 from basics.errors import Invalid, Missing
+from basics.texts import gettext as _
 from budgets.assistants import assistant_names
 from budgets.models import Budget, BudgetHold, BudgetKind, BudgetPeriod, BudgetRules, BudgetSpend
 from budgets.money import dollars

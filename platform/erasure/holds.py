@@ -7,9 +7,9 @@ from typing import Any
 from django.db import IntegrityError, connection, transaction
 from django.db.models import QuerySet
 from django.utils import timezone
-from django.utils.translation import gettext as _
 
 from basics.errors import Conflict, Invalid
+from basics.texts import gettext as _
 from erasure.models import Erasure, LegalHold
 from tenancy.actors import Actor
 from tenancy.models import Tenant

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from basics.errors import Conflict
+from basics.texts import gettext as _
 from erasure.models import Erasure
 from erasure.reports import Report
 from tenancy.models import Tenant, TenantModel
@@ -79,7 +80,11 @@ def content_kind(kind: str) -> ContentKind:
     if kind not in _kinds:
         raise Conflict(
             "erasure_kind_unknown",
-            f"This server doesn't know how to erase a {kind}. Another version may have requested it: update this server.",
+            _(
+                "This server doesn't know how to erase a %(kind)s. Another version may have requested "
+                "it: update this server."
+            )
+            % {"kind": kind},
         )
     return _kinds[kind]
 

@@ -6,6 +6,7 @@ from django.db import models
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy
 
+from tenancy.fields import ToldCharField, ToldJSONField
 from tenancy.models import TenantModel
 
 
@@ -43,8 +44,8 @@ class Erasure(models.Model):
     due_at = models.DateTimeField()
     state = models.CharField(max_length=10, choices=State.choices, default=State.WAITING)
     ended_at = models.DateTimeField(null=True)
-    report = models.JSONField(default=list)
-    detail = models.CharField(max_length=500, blank=True, default="")
+    report = ToldJSONField(default=list, told=("what", "why"))
+    detail = ToldCharField(max_length=500, blank=True, default="")
 
     class Meta:
         constraints = [

@@ -7,9 +7,10 @@ from typing import Any
 from allauth.account.models import EmailAddress
 from django.contrib.sessions.models import Session
 from django.db import models, transaction
-from django.utils.translation import gettext as _
 
 from basics.errors import Conflict
+from basics.texts import gettext as _
+from basics.texts import gettext_noop
 from erasure.holds import tenants_held
 from erasure.names import Identity, identity_of, names_kept, names_replace
 from erasure.reports import KEPT, REMOVED, REPLACED, Report
@@ -22,8 +23,10 @@ from tenancy.scope import platform_scope, tenant_scope
 
 _PASSES = 5
 """How often names are looked for that others wrote while they were being replaced."""
-_CONTENT_WHY = "content of a workspace, which decides about it; erase the document or conversation it is in"
-_NUMBER_WHY = "the number alone, which refers to nobody any more"
+_CONTENT_WHY = gettext_noop(
+    "content of a workspace, which decides about it; erase the document or conversation it is in"
+)
+_NUMBER_WHY = gettext_noop("the number alone, which refers to nobody any more")
 
 
 def person_refuse(user: User) -> None:

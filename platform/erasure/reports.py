@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-REMOVED, REPLACED, KEPT = "removed", "pseudonymised", "kept"
+from basics.texts import gettext_noop
+
+REMOVED, REPLACED, KEPT = gettext_noop("removed"), gettext_noop("pseudonymised"), gettext_noop("kept")
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,9 +17,9 @@ from django.db import transaction
 from django.db.models import BigIntegerField, Count, Min, Q, QuerySet, Sum, Value
 from django.db.models.functions import Cast
 from django.utils import timezone
-from django.utils.translation import gettext as _
 
 from basics.errors import Invalid
+from basics.texts import gettext as _
 from erasure.holds import hold_of, removal_lock
 from erasure.models import LegalHold, RetentionRule
 from tenancy.actors import Actor

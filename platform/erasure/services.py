@@ -15,9 +15,10 @@ import structlog
 from django.conf import settings
 from django.db import DatabaseError, IntegrityError, transaction
 from django.utils import timezone
-from django.utils.translation import gettext as _
 
 from basics.errors import Conflict, Denied, DomainError, Invalid, Missing
+from basics.texts import gettext as _
+from basics.texts import gettext_noop
 from blobs.errors import StoreAway
 from erasure.contents import content_erase, content_subject
 from erasure.holds import hold_of, hold_refuse
@@ -36,10 +37,10 @@ from tenancy.services import audit_record
 log = structlog.get_logger(__name__)
 AGAIN = timedelta(minutes=5)  # after a hold, a backup under way, or a place that didn't answer
 _LOCK = 0x6572617365  # "erase": one erasure at a time, on whichever machine
-_BACKUPS_WHY = (
+_BACKUPS_WHY = gettext_noop(
     "older backups have it until they are pruned; one that is restored is erased again before it opens"
 )
-_DISK_WHY = (
+_DISK_WHY = gettext_noop(
     "Postgres overwrites deleted rows and its log by and by; “manage.py erasures scrub” does it at once"
 )
 OPEN = (Erasure.State.WAITING, Erasure.State.RUNNING)
@@ -255,7 +256,7 @@ def erasure_carry_out(pk: int) -> bool:
         )
         return False
     if not ended:
-        _wait(row, "A backup copies files at this moment; they are removed when it has ended.", report)
+        _wait(row, _("A backup copies files at this moment; they are removed when it has ended."), report)
         return False
     report.add("backups", KEPT, 1, _BACKUPS_WHY)
     report.add("blocks and log of the database's own files", KEPT, 1, _DISK_WHY)
@@ -267,7 +268,7 @@ def erasure_carry_out(pk: int) -> bool:
 
 
 def _wait(row: Erasure, problem: str, report: Report | None = None) -> None:
-    row.detail, row.due_at = problem[:500], timezone.now() + AGAIN
+    row.detail, row.due_at = problem, timezone.now() + AGAIN
     row.report = (report or Report()).merged(row.report)
     if row.workspace is not None:  # nothing of it is gone yet, so a hold that comes meanwhile stops it
         row.state = Erasure.State.WAITING
@@ -278,7 +279,7 @@ def _in_the_way(row: Erasure) -> str:
     """Return why an erasure can't begin, "" where it can."""
     if row.kind != Erasure.Kind.PERSON:
         held = row.subject if row.workspace is None else row.workspace
-        return "The workspace is under a legal hold." if hold_of(held) is not None else ""
+        return _("The workspace is under a legal hold.") if hold_of(held) is not None else ""
     person = User.objects.filter(pk=row.subject).first()
     if person is None:
         return ""
@@ -332,7 +333,8 @@ def _missed(urls: list[str], report: Report) -> None:
         "ledger beside older backups",
         KEPT,
         len(urls),
-        "these places didn't answer, and a backup restored from there isn't erased again: " + ", ".join(urls),
+        _("these places didn't answer, and a backup restored from there isn't erased again: %(places)s")
+        % {"places": ", ".join(urls)},
     )
 
 
@@ -362,7 +364,10 @@ def ledger_apply(entries: list[Entry]) -> int:
         Erasure.objects.filter(pk=row.pk).update(state=Erasure.State.RUNNING)  # no hold stops it
         if not erasure_carry_out(row.pk):
             row.refresh_from_db()
-            raise Conflict("erasure_waits", f"What was erased before couldn't be erased again. {row.detail}")
+            raise Conflict(
+                "erasure_waits",
+                _("What was erased before couldn't be erased again. %(detail)s") % {"detail": row.detail},
+            )
         again += 1
     return again
 

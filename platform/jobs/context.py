@@ -17,6 +17,7 @@ from django.utils import timezone
 
 from basics.errors import refusal_of
 from basics.metrics import JOBS_ENDED
+from basics.texts import gettext as _
 from jobs.blocking import BlockingThreads
 from jobs.models import Job, JobStatus
 from jobs.notify import notify
@@ -157,7 +158,7 @@ class JobContext:
             return
         self._told_at = now
         with transaction.atomic():
-            self._own().update(progress_current=current, progress_total=total, progress_message=message[:200])
+            self._own().update(progress_current=current, progress_total=total, progress_message=message)
             if self.topic:
                 notify(self.tenant_id, self.topic)
 
@@ -259,7 +260,7 @@ def failure_of(error: BaseException) -> tuple[str, str]:
     refusal = refusal_of(error)
     if refusal is not None:
         return refusal.code, refusal.message
-    return "internal_error", (
-        f"Something went wrong on our side ({type(error).__name__}). It was logged; try again, "
-        "and tell the operator if it happens again."
-    )
+    return "internal_error", _(
+        "Something went wrong on our side (%(error)s). It was logged; try again, and tell the operator if it "
+        "happens again."
+    ) % {"error": type(error).__name__}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.db import models
 from django.db.models.functions import Now
 
+from tenancy.fields import ToldCharField, ToldTextField
 from tenancy.models import TenantModel
 
 
@@ -57,13 +58,13 @@ class Job(TenantModel):
     woken_at = models.DateTimeField(db_default=Now(), help_text="When the queue was last notified.")
     progress_current = models.BigIntegerField(default=0)
     progress_total = models.BigIntegerField(default=0)
-    progress_message = models.CharField(max_length=200, blank=True)
+    progress_message = ToldCharField(max_length=200, blank=True)
     cancel_requested_at = models.DateTimeField(null=True)
     waits_since = models.DateTimeField(
         null=True, help_text="Since when something the job needs hasn't responded."
     )
     error_code = models.CharField(max_length=60, blank=True)
-    error_message = models.TextField(blank=True)
+    error_message = ToldTextField(blank=True)
     retried_at = models.DateTimeField(
         null=True, help_text="When another job took over what this failed one was to do."
     )

@@ -22,6 +22,7 @@ from django.utils import timezone
 
 from basics.errors import DomainError, TryAgain
 from basics.metrics import JOBS_RETRIED
+from basics.texts import gettext as _
 from jobs import registry, slots
 from jobs.context import (
     JobCancelled,
@@ -315,7 +316,7 @@ def _finish(context: JobContext, job: Job, error: BaseException | None) -> None:
         elif error is None:
             job_end(row, JobStatus.SUCCEEDED)
         elif isinstance(error, JobYielded) and row.cancel_requested_at is not None:
-            job_end(row, JobStatus.CANCELLED, "cancelled", "Cancelled on request.")
+            job_end(row, JobStatus.CANCELLED, "cancelled", _("Cancelled on request."))
         elif isinstance(error, JobYielded):
             row.deaths = 0  # a slice is kept for good: a death from here on is another step's
             row.waits_since = None
@@ -326,20 +327,20 @@ def _finish(context: JobContext, job: Job, error: BaseException | None) -> None:
         elif isinstance(error, JobPostponed):
             # Somebody who wanted it stopped meanwhile need not wait until it looks again.
             if row.cancel_requested_at is not None:
-                job_end(row, JobStatus.CANCELLED, "cancelled", "Cancelled on request.")
+                job_end(row, JobStatus.CANCELLED, "cancelled", _("Cancelled on request."))
             else:
                 job_requeue(row, delay_s=error.delay_s, count_attempt=False)
         elif isinstance(error, TryAgain) and (waited := _waited(row)) < WAITS_MOST_S:
             log.warning("job_waits", job=job.pk, kind=job.kind, code=error.code, reason=str(error)[:300])
             if row.cancel_requested_at is not None:
-                job_end(row, JobStatus.CANCELLED, "cancelled", "Cancelled on request.")
+                job_end(row, JobStatus.CANCELLED, "cancelled", _("Cancelled on request."))
             else:
                 delay_s = max(
                     error.retry_s, min(WAIT_MOST_S, waited / 10)
                 )  # all of its work is done again each time
                 job_requeue(row, delay_s=delay_s, count_attempt=False)
         elif isinstance(error, JobCancelled):
-            job_end(row, JobStatus.CANCELLED, "cancelled", "Cancelled on request.")
+            job_end(row, JobStatus.CANCELLED, "cancelled", _("Cancelled on request."))
         elif isinstance(error, DomainError):
             log.info("job_refused", job=job.pk, kind=job.kind, code=error.code)
             job_end(row, JobStatus.FAILED, *failure_of(error))

@@ -9,11 +9,11 @@ from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.db.models import F
 from django.utils import timezone
-from django.utils.translation import gettext as _
 from django_q.tasks import async_task
 
 from basics.errors import Conflict
 from basics.metrics import JOBS_ENDED
+from basics.texts import gettext as _
 from jobs import registry
 from jobs.context import JobContext
 from jobs.models import ACTIVE, Job, JobStatus
@@ -158,7 +158,7 @@ def job_cancel(*, tenant: Tenant, actor: Actor, job: Job) -> Job:
     with transaction.atomic():
         row: Job = Job.objects.select_for_update().get(pk=job.pk, tenant=tenant)
         if row.status == JobStatus.QUEUED:
-            job_end(row, JobStatus.CANCELLED, "cancelled", "Cancelled before it started.")
+            job_end(row, JobStatus.CANCELLED, "cancelled", _("Cancelled before it started."))
         elif row.status == JobStatus.RUNNING:
             row.cancel_requested_at = timezone.now()
             row.save(update_fields=["cancel_requested_at"])
@@ -185,7 +185,7 @@ def job_retry(*, tenant: Tenant, actor: Actor, job: Job) -> None:
         row: Job = Job.objects.select_for_update().get(pk=job.pk, tenant=tenant)
         if row.status != JobStatus.FAILED or row.retried_at is not None:
             raise Conflict(
-                "job_not_failed", "This job isn't waiting for a retry: it was retried, or hasn't failed."
+                "job_not_failed", _("This job isn't waiting for a retry: it was retried, or hasn't failed.")
             )
         try:
             kind = registry.get(row.kind)
@@ -194,7 +194,7 @@ def job_retry(*, tenant: Tenant, actor: Actor, job: Job) -> None:
         if kind is None or not kind.is_retryable:
             raise Conflict(
                 "job_not_retryable",
-                "Jobs of this kind can't be retried here. Start it again in its workspace.",
+                _("Jobs of this kind can't be retried here. Start it again in its workspace."),
             )
         if kind.on_retry is not None:
             kind.on_retry(tenant, actor, row)

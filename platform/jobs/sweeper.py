@@ -9,6 +9,8 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
+from basics.texts import gettext as _
+from basics.texts import ngettext
 from jobs import registry
 from jobs.heartbeat import worker_is_dead
 from jobs.models import Job, JobStatus, Worker
@@ -89,14 +91,20 @@ def _take_back(pk: int, gone: Q) -> None:
             deaths=job.deaths,
         )
         if job.cancel_requested_at is not None:
-            job_end(job, JobStatus.CANCELLED, "cancelled", "Cancelled on request.")
+            job_end(job, JobStatus.CANCELLED, "cancelled", _("Cancelled on request."))
         elif job.deaths >= _most_deaths(job):
             job_end(
                 job,
                 JobStatus.FAILED,
                 "worker_lost",
-                f"The worker crashed {_times(job.deaths)} in the same step, so this job was given up. Try "
-                f"again; if it happens again, the file or question needs more memory than the server has.",
+                ngettext(
+                    "The worker crashed in this step, so this job was given up. Try again; if it happens again, "
+                    "the file or question needs more memory than the server has.",
+                    "The worker crashed %(n)s times in a row in the same step, so this job was given up. Try "
+                    "again; if it happens again, the file or question needs more memory than the server has.",
+                    job.deaths,
+                )
+                % {"n": job.deaths},
             )
         else:
             job_requeue(job)
@@ -107,7 +115,3 @@ def _most_deaths(job: Job) -> int:
         return registry.get(job.kind).max_deaths
     except LookupError:  # of a release whose code is gone
         return registry.MAX_DEATHS
-
-
-def _times(count: int) -> str:
-    return "once" if count == 1 else f"{count} times in a row"

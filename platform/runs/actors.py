@@ -9,6 +9,7 @@ from django.db import connection
 from django.utils import timezone
 
 from basics.errors import Denied
+from basics.texts import gettext as _
 from runs.models import Run
 from tenancy.actors import Actor
 from tenancy.models import ApiKey, Membership, User
@@ -84,7 +85,7 @@ def person_with(
 
 def _membership(tenant_id: int, user_id: int | None, found: tuple[str, str] | None) -> Membership:
     if found is None:
-        raise Denied("actor_gone", "The person who asked is no longer a member of this workspace.")
+        raise Denied("actor_gone", _("The person who asked is no longer a member of this workspace."))
     role, email = found
     return Membership(tenant_id=tenant_id, user=User(pk=user_id, email=email), role=role)
 
@@ -97,7 +98,7 @@ def _actor(tenant_id: int, user_id: int | None, by_key: bool, key_id: int | None
         return user_actor(membership)
     key = ApiKey.objects.filter(tenant_id=tenant_id, pk=key_id or 0, revoked_at=None).first()
     if key is None or (key.expires_at is not None and key.expires_at <= timezone.now()):
-        raise Denied("actor_gone", "The API key used was revoked or has expired.")
+        raise Denied("actor_gone", _("The API key used was revoked or has expired."))
     return Actor(
         "api_key",
         tenant_id,

@@ -13,10 +13,10 @@ from django.db.models import Q, QuerySet, TextField
 from django.db.models.functions import Cast, Coalesce, Left
 from django.utils import timezone
 from django.utils.dateparse import parse_date
-from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from basics.errors import Invalid, Missing
+from basics.texts import gettext as _
 from runs.models import CallDecision, CallPath, ToolCall, ToolCallStatus
 from runs.withheld import runs_lost, runs_withheld
 from tenancy.actors import Actor

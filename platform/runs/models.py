@@ -9,7 +9,7 @@ from django.db import models
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy
 
-from tenancy.fields import SET_NULL, TenantForeignKey
+from tenancy.fields import SET_NULL, TenantForeignKey, ToldTextField
 from tenancy.models import TenantModel
 
 
@@ -40,7 +40,7 @@ class Run(TenantModel):
     stop_reason = models.CharField(max_length=20, blank=True)
     limit_reached = models.CharField(max_length=30, blank=True)
     error_code = models.CharField(max_length=60, blank=True)
-    error_message = models.TextField(blank=True)
+    error_message = ToldTextField(blank=True)
     is_retryable = models.BooleanField(default=False)
     usage = models.JSONField(default=dict)
     background = models.JSONField(

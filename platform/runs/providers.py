@@ -13,11 +13,11 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
 import structlog
-from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from basics.errors import Conflict, Invalid
 from basics.metrics import MODEL_SECONDS, bounded
+from basics.texts import gettext as _
 from runs import remote_models
 from runs.remote_models import Server
 from tenancy.models import ModelEntry, ProviderCredential, Tenant

@@ -14,10 +14,10 @@ from typing import Any
 
 from django.db import connection
 from django.utils import timezone
-from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from basics.errors import Invalid
+from basics.texts import gettext as _
 from runs.call_log import call_choice, day_start, people_named
 from tenancy.actors import Actor
 

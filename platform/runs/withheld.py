@@ -21,13 +21,14 @@ from typing import Any
 from django.core.exceptions import EmptyResultSet
 from django.db.models import Exists, QuerySet, Value
 
+from basics.texts import gettext_noop
 from runs.models import ChunkRead, Run, ToolCall
 from runs.transcript import FINISHED, REASONING, TEXT, Transcript
 from tenancy.actors import Actor
 from toolloop.messages import ModelMessage, ToolResult, UserMessage
 
 HIDDEN = "A source you can't see"
-SOURCE_LOST = (
+SOURCE_LOST = gettext_noop(
     "A document this answer is based on was deleted, or limited to others, while it was being "
     "written. Ask again."
 )

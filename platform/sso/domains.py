@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 from django.db import connection, transaction
 from django.utils import timezone
-from django.utils.translation import gettext as _
 
 from basics.errors import Conflict, Invalid, Missing
+from basics.texts import gettext as _
 from sso.models import SsoDomain
 from tenancy.actors import Actor
 from tenancy.database.waiting import connections_let_go

@@ -10,9 +10,10 @@ from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 from django.db import transaction
 from django.utils import timezone
-from django.utils.translation import gettext, gettext_noop
+from django.utils.translation import gettext_noop
 
 from basics.errors import Denied
+from basics.texts import gettext
 from sso.domains import domain_is_verified
 from sso.models import SsoConnection, SsoIdentity
 from sso.roles import is_provisioned_out, membership_sync, provisioned_groups

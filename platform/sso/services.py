@@ -9,9 +9,9 @@ from typing import Any
 from allauth.mfa.utils import is_mfa_enabled
 from django.db import transaction
 from django.utils import timezone
-from django.utils.translation import gettext as _
 
 from basics.errors import Conflict, Invalid, Missing
+from basics.texts import gettext as _
 from sso.fetching import ProviderFailed, address_checked
 from sso.models import GroupRole, Protocol, ScimToken, SsoConnection, SsoDomain
 from tenancy import crypto, keys

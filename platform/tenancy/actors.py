@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from django.utils.translation import gettext as _
-
 from basics.errors import Denied
+from basics.texts import gettext as _
 from tenancy.permissions import ACTIONS, BY_NAME_ALONE, KEY_SCOPES
 
 

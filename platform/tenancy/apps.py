@@ -48,16 +48,15 @@ class TenancyConfig(AppConfig):
     }
 
     def ready(self) -> None:
-        from django.utils.translation import gettext, pgettext
-
         from basics import net_guard
         from basics.texts import translations_lend
         from tenancy import checks, rate_limits  # noqa: F401 - the first registers itself
         from tenancy.database.waiting import connections_let_go
         from tenancy.row_security import register_function
+        from tenancy.translations import DjangoTranslations
 
         net_guard.before_request = connections_let_go
-        translations_lend(gettext, pgettext)
+        translations_lend(DjangoTranslations())
         register_function(
             rate_limits.SIGNATURE, rate_limits.SQL, tables=["tenancy_ratelimit", "tenancy_ratebucket"]
         )

@@ -1,11 +1,14 @@
-"""Fields that tables share: the tenant, foreign keys that cannot point into another one, and JSON that keeps its order."""
+"""Fields that tables share: the tenant, keys that can't point into another one, JSON in its order, texts for any reader."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from django.db import models
+
+from basics.texts import Told, english, kept
 
 CASCADE = "CASCADE"
 SET_NULL = "SET NULL"
@@ -111,3 +114,73 @@ class OrderedJSONField(models.TextField):  # type: ignore[type-arg]
     def value_to_string(self, obj: models.Model) -> str:
         """Write a value for a fixture."""
         return json.dumps(self.value_from_object(obj), ensure_ascii=False)
+
+
+class _ToldMixin:
+    """Keeps a text so that it can be told in each reader's language (``basics.texts``); reading gives its English.
+
+    Migrations see Django's own field: in the database it is text like any other.
+    """
+
+    max_length: int | None
+
+    def get_prep_value(self, value: Any) -> Any:
+        """Return what the column gets. A text that is too long with its marks loses them, and then its end."""
+        if isinstance(value, Told):
+            is_short = self.max_length is None or len(value.kept) <= self.max_length
+            value = value.kept if is_short else english(value.kept)
+        prepared = super().get_prep_value(value)  # type: ignore[misc]
+        return prepared[: self.max_length] if isinstance(prepared, str) else prepared
+
+    def from_db_value(self, value: str | None, expression: Any, connection: Any) -> Told | None:
+        """Return what a row has, as its English that knows the rest."""
+        return None if value is None else Told.of(value)
+
+    def deconstruct(self) -> Any:
+        name, _, args, kwargs = super().deconstruct()  # type: ignore[misc]
+        base = models.TextField if isinstance(self, models.TextField) else models.CharField
+        return name, f"django.db.models.{base.__name__}", args, kwargs
+
+
+class ToldTextField(_ToldMixin, models.TextField):  # type: ignore[type-arg]
+    """A text of ours for people, of any length."""
+
+
+class ToldCharField(_ToldMixin, models.CharField):  # type: ignore[type-arg]
+    """A text of ours for people, cut where it has more than ``max_length`` characters."""
+
+
+class ToldJSONField(models.JSONField):
+    """A list that has texts of ours for people: its own strings, or those of its objects under some names.
+
+    Args:
+        told: the names; they are no matter of the database, and no migration has them.
+    """
+
+    def __init__(self, *args: Any, told: tuple[str, ...] = (), **kwargs: Any) -> None:
+        self.told = told
+        super().__init__(*args, **kwargs)
+
+    def get_db_prep_value(self, value: Any, connection: Any, prepared: bool = False) -> Any:
+        """Keep the texts so that they can be told in each reader's language."""
+        return super().get_db_prep_value(self._each(value, kept), connection, prepared)
+
+    def from_db_value(self, value: Any, expression: Any, connection: Any) -> Any:
+        """Return the list with its texts in English."""
+        return self._each(super().from_db_value(value, expression, connection), Told.of)
+
+    def deconstruct(self) -> Any:
+        name, _, args, kwargs = super().deconstruct()
+        return name, "django.db.models.JSONField", args, kwargs
+
+    def _each(self, value: Any, change: Callable[[str], str]) -> Any:
+        if not isinstance(value, list):
+            return value
+        return [self._one(one, change) for one in value]
+
+    def _one(self, one: Any, change: Callable[[str], str]) -> Any:
+        if isinstance(one, str):
+            return one if self.told else change(one)
+        if not isinstance(one, dict):
+            return one
+        return one | {name: change(one[name]) for name in self.told if isinstance(one.get(name), str)}

@@ -10,10 +10,9 @@ import re
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
-from django.utils.translation import gettext as _
-
 from basics.errors import Invalid
 from basics.net_guard import address_refusal
+from basics.texts import gettext as _
 from tenancy.outgoing import model_policy
 
 _PORTS = frozenset({80, 443})

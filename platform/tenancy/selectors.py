@@ -11,9 +11,9 @@ from django.core import signing
 from django.db import connection
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
-from django.utils.translation import gettext as _
 
 from basics.errors import Conflict
+from basics.texts import gettext as _
 from tenancy import crypto, keys
 from tenancy.actors import Actor
 from tenancy.audit_names import ShownEvents

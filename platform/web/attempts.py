@@ -27,9 +27,9 @@ from typing import Any
 from django.conf import settings
 from django.core import signing
 from django.http import HttpRequest, HttpResponse
-from django.utils.translation import ngettext
 
 from basics.errors import DomainError
+from basics.texts import ngettext
 from tenancy.origin import valid_ip
 from web.middleware import client_ip
 from web.windows import Window, windows_take, windows_undo

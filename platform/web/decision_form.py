@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 
 from django.http import QueryDict
-from django.utils.translation import gettext as _
 
 from basics.errors import Invalid
 from basics.line_ends import line_ends
+from basics.texts import gettext as _
 from toolloop.deferred import Decision
 
 

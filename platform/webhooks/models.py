@@ -7,7 +7,7 @@ import uuid
 from django.db import models
 from django.db.models.functions import Now
 
-from tenancy.fields import TenantForeignKey
+from tenancy.fields import TenantForeignKey, ToldCharField
 from tenancy.models import TenantModel
 
 
@@ -72,7 +72,7 @@ class WebhookDelivery(TenantModel):
     status = models.CharField(max_length=10, choices=DeliveryStatus.choices, default=DeliveryStatus.QUEUED)
     attempts = models.PositiveSmallIntegerField(default=0)
     response_status = models.PositiveSmallIntegerField(null=True)
-    error = models.CharField(max_length=300, blank=True)
+    error = ToldCharField(max_length=300, blank=True)
     duration_ms = models.PositiveIntegerField(null=True)
     created_at = models.DateTimeField(db_default=Now())
     attempted_at = models.DateTimeField(null=True)

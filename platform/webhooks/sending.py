@@ -12,11 +12,13 @@ from typing import Any
 import httpx2
 
 from basics.net_guard import AddressRefused, GuardedTransport, NetPolicy
+from basics.texts import gettext as _
+from basics.texts import gettext_noop
 from tenancy.crypto import Secret
 from webhooks.signing import signed_headers
 
 SECONDS = 10.0
-UNREACHED = "The receiver could not be reached, or didn't give a usable answer in time."
+UNREACHED = gettext_noop("The receiver could not be reached, or didn't give a usable answer in time.")
 _MAX_READ = 10_000  # bytes of the answer that are read at all; nothing of it is kept
 
 
@@ -71,11 +73,11 @@ def webhook_send(
                 if read > _MAX_READ:
                     break
         if not 200 <= status < 300:
-            error = f"The receiver answered with status {status}."
+            error = _("The receiver answered with status %(status)s.") % {"status": status}
     except AddressRefused as refused:
         error = refused.message
     except httpx2.HTTPError:
         if status is None or not 200 <= status < 300:
             # One text: whether a port is closed or silent, or speaks no HTTP, is nobody's business who names addresses.
             error = UNREACHED
-    return DeliveryResult(status, error[:300], int((time.monotonic() - began) * 1000))
+    return DeliveryResult(status, error, int((time.monotonic() - began) * 1000))

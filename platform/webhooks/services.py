@@ -9,10 +9,10 @@ from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
-from django.utils.translation import gettext as _
 
 from basics.errors import Conflict, Invalid, Missing
 from basics.net_guard import AddressRefused, url_check
+from basics.texts import gettext as _
 from jobs.services import job_enqueue
 from tenancy import crypto
 from tenancy.actors import Actor, system_actor

@@ -7,6 +7,7 @@ from django.db.models import F
 from django.utils import timezone
 
 from basics.errors import Missing
+from basics.texts import gettext as _
 from jobs.context import JobContext
 from jobs.models import Job
 from jobs.registry import ExpectedFailure, job
@@ -75,7 +76,7 @@ def _attempt(pk: int) -> str:
     hook = row.webhook
     if not hook.is_enabled and row.event != Event.PING:
         WebhookDelivery.objects.filter(pk=pk).update(
-            status=DeliveryStatus.FAILED, error="The webhook was switched off."
+            status=DeliveryStatus.FAILED, error=_("The webhook was switched off.")
         )
         return ""
     try:

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 
 import pytest
 
-from tests.unmarked import unmarked
+from tests.unmarked import refusals, unmarked, untold
 
-TEMPLATES = Path(__file__).resolve().parents[2] / "templates"
+ROOT = Path(__file__).resolve().parents[2]
+TEMPLATES = ROOT / "templates"
+
+KEPT_BY = (
+    *(f"apps/collections/{room}/" for room in ("ingestion", "pipeline", "imports", "embedders")),
+    *(f"apps/datasets/{room}/" for room in ("formats", "records", "generation", "curation")),
+    *(f"apps/evaluations/{room}/" for room in ("experiments", "trials", "arms", "failures", "sampling")),
+    *("apps/datasets/tasks.py", "apps/evaluations/tasks.py", "apps/tools/tasks.py", "apps/tools/sources/"),
+    *(f"platform/{package}/" for package in ("jobs", "runs", "budgets", "erasure", "webhooks")),
+)
+"""Whose refusals and failures end up in rows that people look at later, each in their own language."""
 
 LEFT_ALONE = {
     "styleguide.html",  # development only
@@ -26,6 +37,37 @@ def test_every_text_of_the_portal_is_marked():
         and name not in LEFT_ALONE
         for line, text in unmarked(path.read_text())
     ] == []
+
+
+def test_every_text_that_a_row_keeps_can_be_told_in_another_language():
+    trees = {
+        path.relative_to(ROOT).as_posix(): ast.parse(path.read_text())
+        for kept in KEPT_BY
+        for path in sorted((ROOT / kept).rglob("*.py") if kept.endswith("/") else [ROOT / kept])
+        if path.name not in {"views.py", "forms.py"}  # what they refuse, they say to who asked
+    }
+    raised = refusals(trees.values())
+    assert [
+        f"{name}:{line}: {text}" for name, tree in trees.items() for line, text in untold(tree, raised)
+    ] == []
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("raise Invalid('code', 'It is too large.')", ["'It is too large.'"]),
+        ("raise TooLarge('code', f'It has {n} bytes.')", ["f'It has {n} bytes.'"]),
+        ("job_end(row, FAILED, 'lost', why or 'The worker was lost.')", ["why or 'The worker was lost.'"]),
+        ("raise Invalid('code', _('It is too large.'))", []),
+        (
+            "from django.utils.translation import gettext as _\nraise Denied('code', _('No.'))",
+            ["gettext: import it from basics.texts"],
+        ),
+        ("log.info('It is too large.')", []),
+    ],
+)
+def test_a_text_that_cannot_be_told_is_found(source: str, found: list[str]):
+    assert [text for _, text in untold(ast.parse(source), {"Invalid", "Denied", "TooLarge"})] == found
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db import transaction
-from django.utils.translation import gettext as _
 
 from apps.collections.index import terms
 from apps.collections.index.codes import code_kinds
@@ -17,6 +16,7 @@ from apps.collections.pipeline.summaries import points_by_rule
 from apps.collections.storage.job_locks import collection_lock, document_lock
 from apps.collections.storage.rows import chunk_embedded_text, chunk_indexed_text
 from basics.errors import Conflict, Invalid, Missing
+from basics.texts import gettext as _
 from jobs.notify import notify
 from tenancy.actors import Actor
 from tenancy.models import Tenant

@@ -30,6 +30,7 @@ from apps.collections.repositories.services import pack_remove
 from apps.collections.storage.originals import page_cache
 from apps.collections.tree.purge import revisions_remove
 from basics.errors import Missing
+from basics.texts import gettext_noop
 from blobs import services as blobs
 from erasure.kinds import ContentKind, Erased
 from erasure.models import Erasure
@@ -38,8 +39,10 @@ from jobs.models import Job
 from tenancy.actors import system_actor
 from tenancy.models import Tenant, TenantModel
 
-_SAME_WHY = "the same bytes under another path, which is another document; erase that as well"
-_HASH_WHY = "numbers of passages, and no words, in indexes of large collections until they are built again"
+_SAME_WHY = gettext_noop("the same bytes under another path, which is another document; erase that as well")
+_HASH_WHY = gettext_noop(
+    "numbers of passages, and no words, in indexes of large collections until they are built again"
+)
 
 
 def versions_of(row: TenantModel) -> QuerySet[Document]:

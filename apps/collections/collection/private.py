@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from django.utils.translation import gettext as _
-
 from apps.collections.collection.services import collection_delete
 from apps.collections.documents.services import Uploaded, document_delete, document_put
 from apps.collections.index.embedding import space_default
 from apps.collections.models import Collection, Document, DocumentAccess
 from basics.errors import Denied
+from basics.texts import gettext as _
 from blobs import services as blobs
 from tenancy.actors import Actor, system_actor
 from tenancy.models import Tenant

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from django.db import IntegrityError, transaction
-from django.utils.translation import gettext as _
 
 from apps.collections.documents.versions import collection_reindex
 from apps.collections.index.embedding import space_default
@@ -29,6 +28,7 @@ from apps.collections.storage.job_locks import active_jobs, cancel_quietly, coll
 from apps.collections.tree.purge import revisions_remove
 from apps.collections.tree.store import collection_tree_remove
 from basics.errors import Conflict, DomainError, Invalid
+from basics.texts import gettext as _
 from blobs import services as blobs
 from jobs.notify import notify
 from tenancy.actors import Actor

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 
 from django.db import IntegrityError, transaction
 from django.utils import timezone
-from django.utils.translation import gettext as _
 
 from apps.collections.embedders.base import EmbeddingError
 from apps.collections.index.embedding import space_for
@@ -18,6 +17,7 @@ from apps.collections.index.spaces import vectors_missing
 from apps.collections.models import Collection, EmbeddingSpace, SpaceSwap
 from apps.collections.storage.job_locks import collection_lock
 from basics.errors import Conflict, Invalid, Missing
+from basics.texts import gettext as _
 from jobs.models import ACTIVE, Job
 from jobs.notify import notify
 from jobs.services import job_cancel, job_enqueue

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from django.db import transaction
-from django.utils.translation import gettext as _
 
 from apps.collections.models import Document, DocumentAccess
 from apps.collections.storage.job_locks import document_lock
 from apps.collections.storage.lost import document_lost_tell
 from basics.errors import Conflict, Invalid, Missing
+from basics.texts import gettext as _
 from jobs.notify import notify
 from tenancy.actors import Actor
 from tenancy.models import Membership, Role, Tenant

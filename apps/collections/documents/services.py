@@ -13,7 +13,6 @@ from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.db.models import Max
 from django.utils import timezone
-from django.utils.translation import gettext as _
 
 from apps.collections.graph.rows import code_graph_forget
 from apps.collections.index import terms
@@ -35,6 +34,7 @@ from apps.collections.tree.purge import revisions_remove
 from apps.collections.tree.repository_facts import repositories_limit
 from apps.collections.tree.store import tree_forget
 from basics.errors import Conflict, Invalid, Missing
+from basics.texts import gettext as _
 from blobs import services as blobs
 from jobs.notify import notify
 from jobs.services import job_enqueue

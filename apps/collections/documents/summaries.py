@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from django.db import transaction
-from django.utils.translation import gettext as _
 
 from apps.collections.models import ChunkLink, Document, DocumentStatus, LinkOrigin
 from apps.collections.storage.job_locks import document_lock
 from basics.errors import Conflict
+from basics.texts import gettext as _
 from jobs.models import Job
 from jobs.notify import notify
 from jobs.services import job_enqueue

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.db import transaction
-from django.utils.translation import gettext as _
 
 from apps.collections.ingestion.document_types import document_type_rules_parse
 from apps.collections.models import TYPE_BY_HAND, Document, DocumentTypeRules
 from apps.collections.pipeline.document_types import KIND
 from apps.collections.storage.job_locks import document_lock
 from basics.errors import Invalid
+from basics.texts import gettext as _
 from jobs.notify import notify
 from jobs.services import job_enqueue
 from tenancy.actors import Actor

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from django.conf import settings
-from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from basics.errors import Invalid
+from basics.texts import gettext as _
 from blobs.services import too_large
 
 _FORM_OVERHEAD = 1_000_000  # what a multipart body may hold besides the file

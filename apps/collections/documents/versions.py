@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from django.db import transaction
 from django.db.models import Max
-from django.utils.translation import gettext as _
 
 from apps.collections.documents.services import (
     document_enqueue,
@@ -20,6 +19,7 @@ from apps.collections.models import Collection, Document, DocumentSource, Docume
 from apps.collections.pipeline.publish import code_follow
 from apps.collections.storage.job_locks import collection_lock, document_lock
 from basics.errors import Conflict, Missing
+from basics.texts import gettext as _
 from blobs import services as blobs
 from blobs.errors import BlobMissing
 from blobs.leases import is_kept

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from basics.errors import DomainError
+from basics.texts import gettext as _
 
 if TYPE_CHECKING:
     import numpy as np
@@ -194,7 +195,9 @@ def normalised(vectors: Any, dims: int, count: int, provider: str) -> Vectors:
 
 def _bad_vectors(provider: str, what: str) -> EmbeddingError:
     return EmbeddingError(
-        "embedder_bad_response", f"{provider} returned {what}. Check the configured model and its dimensions."
+        "embedder_bad_response",
+        _("%(provider)s returned %(what)s. Check the configured model and its dimensions.")
+        % {"provider": provider, "what": what},
     )
 
 
@@ -202,5 +205,6 @@ def not_understood(provider: str) -> EmbeddingError:
     """Return the error for an answer that is not of the provider's protocol."""
     return EmbeddingError(
         "embedder_bad_response",
-        f"{provider}'s answer could not be understood. Check the configured address and model.",
+        _("%(provider)s's answer could not be understood. Check the configured address and model.")
+        % {"provider": provider},
     )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from apps.collections.embedders.base import EmbeddingError, EmbeddingSpace, not_understood
 from apps.collections.embedders.remote import RemoteEmbedder
+from basics.texts import gettext as _
 
 if TYPE_CHECKING:
     import httpx2
@@ -78,7 +79,7 @@ class GoogleEmbedder(RemoteEmbedder):
             raise _translated(error) from error
         except httpx2.TransportError as error:
             raise EmbeddingError(
-                "embedder_unavailable", "Gemini cannot be reached.", retryable=True
+                "embedder_unavailable", _("Gemini cannot be reached."), retryable=True
             ) from error
         except ValueError as error:  # a body that is no JSON: a proxy's page, say
             raise not_understood("Gemini") from error
@@ -105,17 +106,19 @@ class GoogleEmbedder(RemoteEmbedder):
 def _translated(error: APIError) -> EmbeddingError:
     message = (error.message or error.status or "")[:300]
     if error.code in (401, 403) or (error.code == 400 and "api key" in message.lower()):
-        return EmbeddingError("embedder_auth_failed", "Gemini refused the API key. Check GEMINI_API_KEY.")
+        return EmbeddingError("embedder_auth_failed", _("Gemini refused the API key. Check GEMINI_API_KEY."))
     if error.code == 429:
         return EmbeddingError(
             "embedder_rate_limited",
-            "Gemini's rate limit was reached. Try again later.",
+            _("Gemini's rate limit was reached. Try again later."),
             retryable=True,
             retry_after_s=_retry_delay(error.details),
         )
     if error.code >= 500 or error.code == 408:
-        return EmbeddingError("embedder_unavailable", "Gemini is overloaded.", retryable=True)
-    return EmbeddingError("embedder_bad_request", f"Gemini refused the request: {message.rstrip('.')}.")
+        return EmbeddingError("embedder_unavailable", _("Gemini is overloaded."), retryable=True)
+    return EmbeddingError(
+        "embedder_bad_request", _("Gemini refused the request: %(value)s.") % {"value": message.rstrip(".")}
+    )
 
 
 def _retry_delay(details: Any) -> float | None:

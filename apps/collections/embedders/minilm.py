@@ -22,6 +22,7 @@ from apps.collections.embedders.minilm_build import (
 )
 from apps.collections.embedders.onnx_files import session_load, tokenizer_load
 from apps.collections.embedders.sentence import OnnxEmbedder, SentenceModel
+from basics.texts import gettext as _
 
 Precision = Literal["int8", "fp32"]
 
@@ -81,8 +82,11 @@ def prepare_model(data_dir: Path, precision: Precision = "int8") -> Path:
     except OSError as error:
         raise EmbeddingError(
             "embedder_misconfigured",
-            f"The embedder's model cannot be stored in {target.parent}: {error.strerror or error}. "
-            "Make the data directory writable.",
+            _(
+                "The embedder's model cannot be stored in %(parent)s: %(strerror)s. Make the data "
+                "directory writable."
+            )
+            % {"parent": target.parent, "strerror": error.strerror or error},
         ) from error
     return target
 
@@ -128,13 +132,18 @@ def _build(target: Path, precision: Precision) -> None:
         except subprocess.TimeoutExpired as error:
             raise EmbeddingError(
                 "embedder_misconfigured",
-                f"Building the embedder's model took more than {_BUILD_SECONDS} s. Try again on a quieter machine.",
+                _(
+                    "Building the embedder's model took more than %(build_seconds)s s. Try again on a "
+                    "quieter machine."
+                )
+                % {"build_seconds": _BUILD_SECONDS},
             ) from error
         if outcome.returncode != 0 or not built.is_file() or not table_path(built).is_file():
             said = outcome.stderr.strip().splitlines()
             raise EmbeddingError(
                 "embedder_misconfigured",
-                f"The embedder's model could not be built: {said[-1] if said else 'no reason given'}",
+                _("The embedder's model could not be built: %(value)s")
+                % {"value": said[-1] if said else "no reason given"},
                 data={"stderr": outcome.stderr[-2000:]},
             )
         note = Path(folder) / "digest"

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from apps.collections.embedders.base import EmbeddingError, EmbeddingSpace, not_understood
 from apps.collections.embedders.remote import RemoteEmbedder
+from basics.texts import gettext as _
 
 if TYPE_CHECKING:
     import httpx2
@@ -98,16 +99,16 @@ def _translated(error: APIError) -> EmbeddingError:
     import openai
 
     if isinstance(error, openai.AuthenticationError | openai.PermissionDeniedError):
-        return EmbeddingError("embedder_auth_failed", "OpenAI refused the API key. Check OPENAI_API_KEY.")
+        return EmbeddingError("embedder_auth_failed", _("OpenAI refused the API key. Check OPENAI_API_KEY."))
     if isinstance(error, openai.RateLimitError):
         if error.code == "insufficient_quota":
             return EmbeddingError(
                 "embedder_rate_limited",
-                "The OpenAI account has no quota left. Add credit or choose the local embedder.",
+                _("The OpenAI account has no quota left. Add credit or choose the local embedder."),
             )
         return EmbeddingError(
             "embedder_rate_limited",
-            "OpenAI's rate limit was reached. Try again later.",
+            _("OpenAI's rate limit was reached. Try again later."),
             retryable=True,
             retry_after_s=retry_after(error.response.headers.get("retry-after")),
         )
@@ -116,11 +117,12 @@ def _translated(error: APIError) -> EmbeddingError:
         and (error.status_code >= 500 or error.status_code in (408, 409))
     ):
         return EmbeddingError(
-            "embedder_unavailable", "OpenAI cannot be reached or is overloaded.", retryable=True
+            "embedder_unavailable", _("OpenAI cannot be reached or is overloaded."), retryable=True
         )
     if isinstance(error, openai.APIStatusError):
         return EmbeddingError(
-            "embedder_bad_request", f"OpenAI refused the request: {error.message[:300].rstrip('.')}."
+            "embedder_bad_request",
+            _("OpenAI refused the request: %(value)s.") % {"value": error.message[:300].rstrip(".")},
         )
     return not_understood("OpenAI")
 

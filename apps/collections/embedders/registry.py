@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from apps.collections.embedders.base import Embedder, EmbeddingError
 from apps.collections.embedders.folder import NAME, FolderEmbedder, FolderModel
+from basics.texts import gettext as _
 
 if TYPE_CHECKING:
     import httpx2
@@ -150,5 +151,7 @@ def _installed(model: FolderModel) -> FolderEmbedder:
 
 def _misconfigured(setting: str, why: str) -> EmbeddingError:
     return EmbeddingError(
-        "embedder_misconfigured", f"The embedder {setting!r} is not known: {why}. {_EXAMPLES}"
+        "embedder_misconfigured",
+        _("The embedder %(setting)s is not known: %(why)s. %(examples)s")
+        % {"setting": repr(setting), "why": why, "examples": _EXAMPLES},
     )

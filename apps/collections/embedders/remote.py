@@ -15,6 +15,7 @@ from apps.collections.embedders.base import (
     call_with_retry,
     normalised,
 )
+from basics.texts import gettext as _
 from tenancy.database.waiting import connections_let_go
 
 if TYPE_CHECKING:
@@ -60,7 +61,11 @@ class RemoteEmbedder(ABC):
         if not api_key:
             raise EmbeddingError(
                 "embedder_misconfigured",
-                f"The {self.service} embedder needs an API key. Set {self.key_variable} or choose the local embedder.",
+                _(
+                    "The %(service)s embedder needs an API key. Set %(key_variable)s or choose the local "
+                    "embedder."
+                )
+                % {"service": self.service, "key_variable": self.key_variable},
             )
         if base_url:
             import httpx2
@@ -70,7 +75,8 @@ class RemoteEmbedder(ABC):
             except httpx2.InvalidURL as error:
                 raise EmbeddingError(
                     "embedder_misconfigured",
-                    f"The address of the {self.service} embedder cannot be read: {error}.",
+                    _("The address of the %(service)s embedder cannot be read: %(error)s.")
+                    % {"service": self.service, "error": error},
                 ) from None
         self._space = space
         self._api_key = api_key

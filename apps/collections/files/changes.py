@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 from django.conf import settings
 from django.db import transaction
-from django.utils.translation import gettext as _
 
 from apps.collections.documents.services import document_delete, document_put
 from apps.collections.documents.versions import document_move
@@ -36,6 +35,7 @@ from apps.collections.tree.rules import FileRules, is_hidden
 from apps.collections.tree.store import StoredFile, collection_tree, files_stored
 from apps.collections.tree.tree import TreeRefused
 from basics.errors import Conflict, Invalid, Missing
+from basics.texts import gettext as _
 from blobs import services as blobs
 from blobs.leases import warm
 from blobs.stores import store

@@ -6,7 +6,6 @@ import difflib
 from collections.abc import Iterable
 
 from django.db.models import Count, QuerySet
-from django.utils.translation import gettext as _
 
 from apps.collections.files.selectors import file_content
 from apps.collections.models import Collection, Document, FileBatch, FileBlob, FileRevision
@@ -14,6 +13,7 @@ from apps.collections.tree.rules import FileRules
 from apps.collections.tree.store import is_storable
 from apps.collections.tree.text import FileText, file_text
 from basics.errors import Invalid, Missing
+from basics.texts import gettext as _
 from tenancy.actors import Actor
 
 MAX_DIFF_LINES = 20_000

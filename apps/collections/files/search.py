@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import regex
-from django.utils.translation import gettext as _
 
 from apps.collections.files.selectors import files_visible
 from apps.collections.models import Collection
@@ -18,6 +17,7 @@ from apps.collections.tree.store import StoredFile, file_bytes
 from apps.collections.tree.text import file_text
 from basics.errors import Invalid
 from basics.patterns import pattern_compile
+from basics.texts import gettext as _
 from tenancy.actors import Actor
 
 Kind = Literal["text", "name", "regex"]

@@ -9,8 +9,6 @@ from datetime import datetime
 from pathlib import PurePosixPath
 from typing import Any
 
-from django.utils.translation import gettext as _
-
 from apps.collections.ingestion.code.languages import BY_SUFFIX
 from apps.collections.models import Collection
 from apps.collections.tree.paths import path_parts
@@ -18,6 +16,7 @@ from apps.collections.tree.rules import FileRules, pattern_read
 from apps.collections.tree.store import StoredFile, file_bytes, files_stored, tree_tidy
 from apps.collections.tree.text import file_text, file_text_in
 from basics.errors import Invalid, Missing
+from basics.texts import gettext as _
 from tenancy.actors import Actor, system_actor
 
 PAGE_LINES = 500

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db import transaction
-from django.utils.translation import gettext as _
 
 from apps.collections.files.changes import FileChange, files_change
 from apps.collections.files.edits import TextEdit, text_edit
@@ -19,6 +18,7 @@ from apps.collections.tree.rules import FileRules
 from apps.collections.tree.store import file_bytes, files_stored
 from apps.collections.tree.text import FileText, encoding_named, file_text
 from basics.errors import Conflict, Invalid, Missing
+from basics.texts import gettext as _
 from runs.models import Run
 from tenancy.actors import Actor
 from tenancy.models import Tenant

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from django.db import transaction
-from django.utils.translation import gettext as _
 
 from apps.collections.files.changes import FileChange, files_change
 from apps.collections.models import Collection, FileBatch, FileRevision
 from apps.collections.tree.store import files_stored
 from basics.errors import Conflict, Missing
+from basics.texts import gettext as _
 from blobs import services as blobs
 from runs.models import Run
 from tenancy.actors import Actor, system_actor

@@ -14,6 +14,8 @@ from apps.collections.ingestion.types import ReaderLimits, ReadFailure
 from apps.collections.models import Import, Repository
 from apps.collections.repositories import selectors as repositories
 from apps.collections.repositories.services import History
+from basics.texts import Told
+from basics.texts import gettext as _
 from blobs import services as blobs
 
 MAX_BYTES = 1_000_000_000
@@ -53,15 +55,19 @@ def history_items(
         try:
             for header, blob in run_child(request, child, on_tick=on_tick, is_renewed=True):
                 if "source_failure" in header:
-                    raise SourceFailure(header["source_failure"], header["message"])
+                    raise SourceFailure(header["source_failure"], Told.of(header["message"]))
                 if "history" in header:
                     facts = header["history"]
                 else:
                     parts.take(int(header["part"]), str(header["kind"]), blob)
             if not facts:
-                raise SourceFailure("history_damaged", "The data ended too early.")
+                raise SourceFailure("history_damaged", _("The data ended too early."))
         except (SourceFailure, ReadFailure) as failure:
-            yield Problem(place, Reason.HISTORY, f"Its history was not kept: {failure.message}")
+            yield Problem(
+                place,
+                Reason.HISTORY,
+                _("Its history was not kept: %(message)s") % {"message": failure.message},
+            )
             return
         history = History(folder, facts, parts.received(int(facts["packs"])))
         try:
@@ -72,15 +78,17 @@ def history_items(
         yield Problem(
             place,
             Reason.HISTORY,
-            f"Refs that cannot be kept: {', '.join(facts['left'][:20])}.",
+            _("Refs that cannot be kept: %(facts)s.") % {"facts": ", ".join(facts["left"][:20])},
             len(facts["left"]),
         )
     if facts["shallow"]:
         yield Problem(
             place,
             Reason.HISTORY,
-            "The repository is a shallow clone, so its history is incomplete. Everything it contains was "
-            "kept.",
+            _(
+                "The repository is a shallow clone, so its history is incomplete. Everything it contains "
+                "was kept."
+            ),
         )
 
 

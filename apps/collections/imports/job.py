@@ -34,6 +34,7 @@ from apps.collections.ingestion.types import FailureCode, ReadFailure
 from apps.collections.models import Document, DocumentSource, DocumentStatus, Import, ImportStatus, Repository
 from apps.collections.repositories import services as repositories_services
 from basics.errors import Conflict, Denied, DomainError, Invalid, Missing, TryAgain
+from basics.texts import gettext as _
 from blobs import services as blobs
 from jobs.context import JobCancelled
 from jobs.notify import notify
@@ -119,12 +120,12 @@ def _actor_now(row: Import) -> Actor:
     )
     if facts.get("kind") != "api_key":
         if membership is None:
-            raise Denied("actor_gone", "The person who started this import is no longer a member.")
+            raise Denied("actor_gone", _("The person who started this import is no longer a member."))
         return user_actor(membership)
     key = ApiKey.objects.filter(tenant_id=row.tenant_id, pk=facts.get("api_key_id"), revoked_at=None).first()
     is_over = key is not None and key.expires_at is not None and key.expires_at <= timezone.now()
     if key is None or is_over or (key.user_id is not None and membership is None):
-        raise Denied("actor_gone", "The API key that started this import is no longer valid.")
+        raise Denied("actor_gone", _("The API key that started this import is no longer valid."))
     actions = expand_scopes(key.scopes)
     if membership is not None:
         actions &= ROLE_ACTIONS[membership.role]
@@ -136,8 +137,10 @@ def _no_space(error: OSError) -> Exception:
         return error
     return DomainError(
         "storage_full",
-        "The server's storage is full. What was imported so far is kept; retry the import when there is "
-        "space again.",
+        _(
+            "The server's storage is full. What was imported so far is kept; retry the import when "
+            "there is space again."
+        ),
         status=507,
     )
 
@@ -196,7 +199,7 @@ class _Work:
                     tenant=row.tenant, actor=self._actor, collection=row.collection, history=history
                 )
         except Invalid as refusal:
-            said = [f"Its history was not kept: {refusal.message}"]
+            said = [_("Its history was not kept: %(message)s") % {"message": refusal.message}]
         else:
             self._repositories.append(kept)
             if history.facts["head"] in history.facts["refs"]:
@@ -222,7 +225,11 @@ class _Work:
                 raise
             except DomainError as refusal:
                 self._list(
-                    Problem(".git", Reason.HISTORY, f"Its last commit cannot be read: {refusal.message}")
+                    Problem(
+                        ".git",
+                        Reason.HISTORY,
+                        _("Its last commit cannot be read: %(message)s") % {"message": refusal.message},
+                    )
                 )
 
     def _list(self, problem: Problem, *, is_found: bool = False) -> None:

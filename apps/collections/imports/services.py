@@ -10,7 +10,6 @@ from typing import Any
 from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
-from django.utils.translation import gettext as _
 
 from apps.collections.documents.services import document_name, document_path
 from apps.collections.ingestion.sources.archives import ARCHIVE_SUFFIXES, archive_stem, is_archive
@@ -20,6 +19,7 @@ from apps.collections.storage import originals as files
 from apps.collections.storage.job_locks import cancel_quietly
 from basics.errors import Conflict, Invalid, Missing
 from basics.net_guard import AddressRefused, url_check
+from basics.texts import gettext as _
 from blobs import services as blobs
 from blobs.leases import is_kept
 from jobs.models import ACTIVE, Job

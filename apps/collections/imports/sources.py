@@ -32,6 +32,7 @@ from apps.collections.pipeline.run import reader_limits
 from apps.collections.repositories.services import History
 from basics.errors import DomainError, TryAgain
 from basics.net_guard import system_resolver
+from basics.texts import gettext as _
 from blobs.leases import lease
 from tenancy.outgoing import outgoing_policy
 
@@ -124,7 +125,7 @@ def _with_history(
             except TryAgain:
                 raise
             except DomainError as refusal:
-                message = f"The .gitignore rules could not be read: {refusal.message}"
+                message = _("The .gitignore rules could not be read: %(why)s") % {"why": refusal.message}
                 yield Problem(f"{inside}.git", Reason.HISTORY, message)
     yield from listed(rules=rules)
 
@@ -134,7 +135,7 @@ def _packed_control(archive: Path, limits: SourceLimits) -> Iterator[tuple[Path,
     for base in packed_repositories(archive, limits):
         inside = base.removesuffix(".git/")
         if not first:
-            message = (
+            message = _(
                 "This is another repository: its files are imported, its history isn't. Import it separately."
             )
             yield Problem(shown(base), Reason.HISTORY, message)
@@ -145,7 +146,11 @@ def _packed_control(archive: Path, limits: SourceLimits) -> Iterator[tuple[Path,
         try:
             yield unpacked_folder(archive, into, "git", limits, base), inside
         except SourceFailure as failure:
-            yield Problem(shown(base), Reason.HISTORY, f"Its history was not kept: {failure.message}")
+            yield Problem(
+                shown(base),
+                Reason.HISTORY,
+                _("Its history was not kept: %(message)s") % {"message": failure.message},
+            )
 
 
 def _folder_control(row: Import, folder: int) -> Iterator[tuple[Path, str] | Problem]:
@@ -154,7 +159,7 @@ def _folder_control(row: Import, folder: int) -> Iterator[tuple[Path, str] | Pro
     if control.is_dir() and not control.is_symlink():
         yield path, ""
     elif os.path.lexists(control):
-        message = (
+        message = _(
             "Its history was not kept: .git points elsewhere, as in a worktree or a submodule. "
             "Import a full clone."
         )
@@ -197,8 +202,12 @@ def _chroma_request(row: Import) -> dict[str, Any]:
     if model and model != space.model:
         raise SourceFailure(
             "vectors_of_another_model",
-            f"The vectors are from {model}; this collection's are from {space.model}, and the two cannot "
-            f"be compared. Leave out the option “vectors_model”, and the passages are embedded again.",
+            _(
+                "The vectors are from %(model)s; this collection's are from %(model2)s, and the two "
+                "cannot be compared. Leave out the option “vectors_model”, and the passages are embedded "
+                "again."
+            )
+            % {"model": model, "model2": space.model},
         )
     return {
         "collection": row.options.get("chroma_collection", ""),

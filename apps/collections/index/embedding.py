@@ -19,6 +19,7 @@ from apps.collections.embedders.registry import (
 )
 from apps.collections.embedders.sentence_options import options_stored
 from apps.collections.models import EmbeddingSpace, InstalledEmbedder
+from basics.texts import gettext as _
 from tenancy.model_servers import model_client_blocking
 from tenancy.models import Tenant
 from tenancy.selectors import credential_for
@@ -103,8 +104,12 @@ def embedder_for(space: EmbeddingSpace, *, tenant: Tenant) -> base.Embedder:
     if embedder.space.precision != space.fingerprint:
         raise base.EmbeddingError(
             "embedder_misconfigured",
-            f"The vectors of {space} were made by another version of the embedder ({space.fingerprint}; here is "
-            f"{embedder.space.precision}). Move the collection to the embedder that is here, in its settings.",
+            _(
+                "The vectors of %(space)s were made by another version of the embedder (%(fingerprint)s; "
+                "here is %(precision)s). Move the collection to the embedder that is here, in its "
+                "settings."
+            )
+            % {"space": space, "fingerprint": space.fingerprint, "precision": embedder.space.precision},
         )
     return embedder
 

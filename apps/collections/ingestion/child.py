@@ -18,6 +18,7 @@ from apps.collections.ingestion.frames import encode_frame, page_to_json
 from apps.collections.ingestion.sources.base import SourceFailure
 from apps.collections.ingestion.types import FailureCode, ReaderLimits, ReadFailure
 from basics.processes import end_with_parent
+from basics.texts import kept
 
 # Libraries reserve address space they never touch (thread stacks, arenas): resident memory is what the parent watches,
 # this only stops a single huge allocation.
@@ -37,9 +38,9 @@ def main() -> int:
     try:
         _ACTIONS[request["action"]](request, limits, send)
     except ReadFailure as failure:
-        send({"failure": failure.code, "message": failure.message, "data": failure.data}, b"")
+        send({"failure": failure.code, "message": kept(failure.message), "data": failure.data}, b"")
     except SourceFailure as failure:
-        send({"source_failure": failure.code, "message": failure.message}, b"")
+        send({"source_failure": failure.code, "message": kept(failure.message)}, b"")
     except MemoryError:
         send({"failure": FailureCode.OUT_OF_MEMORY, "message": "", "data": {}}, b"")
     return 0
@@ -61,7 +62,11 @@ def _read(request: Mapping[str, Any], limits: ReaderLimits, send: Send) -> None:
     send(
         {
             "pages": batch,
-            "finished": {"title": reading.title, "warnings": reading.warnings, "metadata": reading.metadata},
+            "finished": {
+                "title": reading.title,
+                "warnings": [kept(text) for text in reading.warnings],
+                "metadata": reading.metadata,
+            },
         },
         b"",
     )

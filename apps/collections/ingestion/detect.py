@@ -12,6 +12,8 @@ from pathlib import Path
 
 from apps.collections.ingestion.code.languages import BY_MEDIA_TYPE, BY_SUFFIX, language_of
 from apps.collections.ingestion.types import ZIP_ERRORS, FailureCode, ReadFailure
+from basics.texts import gettext as _
+from basics.texts import gettext_noop
 
 PDF = "application/pdf"
 MARKDOWN = "text/markdown"
@@ -40,28 +42,28 @@ IMAGES = frozenset({PNG, JPEG, TIFF, WEBP, BMP, GIF, HEIC})
 """Read by text recognition alone."""
 
 SUPPORTED: dict[str, str] = {
-    PDF: "PDF document",
-    MARKDOWN: "Markdown text",
-    TEXT: "plain text",
-    HTML: "HTML page",
-    DOCX: "Word document (DOCX)",
-    CSV: "CSV table",
-    PPTX: "PowerPoint presentation (PPTX)",
-    XLSX: "Excel workbook (XLSX)",
-    ODT: "OpenDocument text (ODT)",
-    EPUB: "EPUB book",
-    JSON: "JSON data",
-    JSON_LINES: "JSON Lines data",
-    EML: "e-mail message (EML)",
-    SRT: "SubRip subtitles (SRT)",
-    VTT: "WebVTT subtitles (VTT)",
-    PNG: "PNG image",
-    JPEG: "JPEG image",
-    TIFF: "TIFF image",
-    WEBP: "WebP image",
-    BMP: "BMP image",
-    GIF: "GIF image",
-    HEIC: "HEIC image",
+    PDF: gettext_noop("PDF document"),
+    MARKDOWN: gettext_noop("Markdown text"),
+    TEXT: gettext_noop("plain text"),
+    HTML: gettext_noop("HTML page"),
+    DOCX: gettext_noop("Word document (DOCX)"),
+    CSV: gettext_noop("CSV table"),
+    PPTX: gettext_noop("PowerPoint presentation (PPTX)"),
+    XLSX: gettext_noop("Excel workbook (XLSX)"),
+    ODT: gettext_noop("OpenDocument text (ODT)"),
+    EPUB: gettext_noop("EPUB book"),
+    JSON: gettext_noop("JSON data"),
+    JSON_LINES: gettext_noop("JSON Lines data"),
+    EML: gettext_noop("e-mail message (EML)"),
+    SRT: gettext_noop("SubRip subtitles (SRT)"),
+    VTT: gettext_noop("WebVTT subtitles (VTT)"),
+    PNG: gettext_noop("PNG image"),
+    JPEG: gettext_noop("JPEG image"),
+    TIFF: gettext_noop("TIFF image"),
+    WEBP: gettext_noop("WebP image"),
+    BMP: gettext_noop("BMP image"),
+    GIF: gettext_noop("GIF image"),
+    HEIC: gettext_noop("HEIC image"),
     **{media_type: f"{language.label} source" for media_type, language in BY_MEDIA_TYPE.items()},
 }
 
@@ -108,22 +110,22 @@ SUPPORTED_SUFFIXES = frozenset(_BY_SUFFIX) | frozenset(BY_SUFFIX)
 
 # Content we can name but not read; the message says the name so that the owner knows what to convert.
 _MAGIC: tuple[tuple[bytes, str], ...] = (
-    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "old Office file (DOC, XLS or PPT)"),
-    (b"{\\rtf", "RTF document"),
-    (b"%!PS", "PostScript document"),
-    (b"\x1f\x8b", "gzip archive"),
-    (b"BZh", "bzip2 archive"),
-    (b"\xfd7zXZ\x00", "xz archive"),
+    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", gettext_noop("old Office file (DOC, XLS or PPT)")),
+    (b"{\\rtf", gettext_noop("RTF document")),
+    (b"%!PS", gettext_noop("PostScript document")),
+    (b"\x1f\x8b", gettext_noop("gzip archive")),
+    (b"BZh", gettext_noop("bzip2 archive")),
+    (b"\xfd7zXZ\x00", gettext_noop("xz archive")),
     (b"7z\xbc\xaf\x27\x1c", "7-Zip archive"),
-    (b"Rar!\x1a\x07", "RAR archive"),
-    (b"\x7fELF", "executable program"),
-    (b"MZ", "Windows program"),
-    (b"SQLite format 3\x00", "SQLite database"),
-    (b"ID3", "MP3 audio"),
-    (b"OggS", "Ogg audio"),
-    (b"RIFF", "audio or video"),
-    (b"\x00\x00\x00\x18ftyp", "MP4 video"),
-    (b"\x00\x00\x00\x20ftyp", "MP4 video"),
+    (b"Rar!\x1a\x07", gettext_noop("RAR archive")),
+    (b"\x7fELF", gettext_noop("executable program")),
+    (b"MZ", gettext_noop("Windows program")),
+    (b"SQLite format 3\x00", gettext_noop("SQLite database")),
+    (b"ID3", gettext_noop("MP3 audio")),
+    (b"OggS", gettext_noop("Ogg audio")),
+    (b"RIFF", gettext_noop("audio or video")),
+    (b"\x00\x00\x00\x18ftyp", gettext_noop("MP4 video")),
+    (b"\x00\x00\x00\x20ftyp", gettext_noop("MP4 video")),
 )
 _BINARY_ONLY = {"Windows program", "MP3 audio"}  # magic so short that plain text may begin with it
 
@@ -146,8 +148,8 @@ _ZIP_MEMBERS: tuple[tuple[str, str], ...] = (
     ("ppt/presentation.xml", PPTX),
 )
 _OTHER_ZIPS: tuple[tuple[str, str], ...] = (
-    ("xl/workbook.bin", "binary Excel workbook (XLSB)"),
-    ("META-INF/MANIFEST.MF", "Java archive"),
+    ("xl/workbook.bin", gettext_noop("binary Excel workbook (XLSB)")),
+    ("META-INF/MANIFEST.MF", gettext_noop("Java archive")),
 )
 _MIMETYPES: dict[str, str] = {ODT: ODT, f"{ODT}-template": ODT, EPUB: EPUB}
 _OPEN_DOCUMENT = "application/vnd.oasis.opendocument."
@@ -164,7 +166,9 @@ _MAIL_ONLY = frozenset({b"received", b"message-id", b"mime-version", b"return-pa
 _CUE = re.compile(rb"\d+[ \t]*\r?\n\d{1,2}:\d\d:\d\d[,.]\d{1,3} --> \d")
 _HEAD = 64 * 1024
 # docs/guide/documents.md tells users the same.
-_HELP = "Supported are PDF, DOCX, PPTX, XLSX, ODT, EPUB, HTML, Markdown, CSV, JSON, JSON Lines, EML, subtitles (SRT, VTT), images, source code and plain text."
+_HELP = gettext_noop(
+    "Supported are PDF, DOCX, PPTX, XLSX, ODT, EPUB, HTML, Markdown, CSV, JSON, JSON Lines, EML, subtitles (SRT, VTT), images, source code and plain text."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,13 +198,13 @@ def detect(path: Path, name: str, *, max_bytes: int) -> Detection:
     size = path.stat().st_size
     if size == 0:
         raise ReadFailure(
-            FailureCode.EMPTY_FILE, "The file is empty (0 bytes). Check it and upload it again."
+            FailureCode.EMPTY_FILE, _("The file is empty (0 bytes). Check it and upload it again.")
         )
     if size > max_bytes:
         raise ReadFailure(
             FailureCode.TOO_LARGE,
-            f"The file has {size / 1e6:.0f} MB; the limit is {max_bytes / 1e6:.0f} MB. "
-            "Split it or raise the limit.",
+            _("The file has %(size)s MB; the limit is %(max_bytes)s MB. Split it or raise the limit.")
+            % {"size": f"{size / 1e6:.0f}", "max_bytes": f"{max_bytes / 1e6:.0f}"},
             data={"bytes": size, "max_bytes": max_bytes},
         )
     with path.open("rb") as stream:
@@ -210,10 +214,13 @@ def detect(path: Path, name: str, *, max_bytes: int) -> Detection:
     media_type = _from_content(path, name, head, size, by_name)
     warning = ""
     if by_name is not None and by_name != media_type:
-        warning = (
-            f"The name {Path(name).name!r} suggests {SUPPORTED[by_name]}, but the content is "
-            f"{SUPPORTED[media_type]}; it was read as that."
-        )
+        warning = _(
+            "The name “%(name)s” suggests %(supposed)s, but the content is %(found)s; it was read as that."
+        ) % {
+            "name": Path(name).name,
+            "supposed": _(SUPPORTED[by_name]),
+            "found": _(SUPPORTED[media_type]),
+        }
     return Detection(media_type, warning)
 
 
@@ -233,13 +240,16 @@ def _from_content(path: Path, name: str, head: bytes, size: int, by_name: str | 
         if by_name in _PACKAGES:
             raise ReadFailure(
                 FailureCode.CORRUPT_FILE,
-                f"The file is named like a {SUPPORTED[by_name]}, but its content isn't one; it seems "
-                f"damaged. Export it again and upload the new file.",
+                _(
+                    "The file is named like a %(supported)s, but its content isn't one; it seems damaged. "
+                    "Export it again and upload the new file."
+                )
+                % {"supported": _(SUPPORTED[by_name])},
             )
-        raise _unsupported(name, "unknown binary data")
+        raise _unsupported(name, gettext_noop("unknown binary data"))
     if not head.strip(b"\x00\xef\xbb\xbf\xfe\xff \t\r\n\f") and size <= _HEAD:
         raise ReadFailure(
-            FailureCode.EMPTY_FILE, "The file contains only blanks. Check it and upload it again."
+            FailureCode.EMPTY_FILE, _("The file contains only blanks. Check it and upload it again.")
         )
     if _HTML_START.match(head.removeprefix(b"\xef\xbb\xbf")):
         return HTML
@@ -297,8 +307,10 @@ def _from_zip(path: Path, name: str) -> str:
     except ZIP_ERRORS as error:
         raise ReadFailure(
             FailureCode.CORRUPT_FILE,
-            "The file is a damaged archive (an office document is one inside); it may be cut off. "
-            "Upload it again.",
+            _(
+                "The file is a damaged archive (an office document is one inside); it may be cut off. "
+                "Upload it again."
+            ),
         ) from error
     kind = declared.decode("ascii", errors="replace").strip()
     if kind in _MIMETYPES:
@@ -315,8 +327,10 @@ def _from_zip(path: Path, name: str) -> str:
             raise _unsupported(name, other)
     raise ReadFailure(
         FailureCode.UNSUPPORTED_TYPE,
-        "This file is: ZIP archive. Import it (“Import many files” in the collection), so that each file "
-        "in it becomes a document.",
+        _(
+            "This file is: ZIP archive. Import it (“Import many files” in the collection), so that "
+            "each file in it becomes a document."
+        ),
         data={"kind": "ZIP archive"},
     )
 
@@ -380,9 +394,12 @@ def _looks_utf16(sample: bytes) -> bool:
 
 def _unsupported(name: str, kind: str) -> ReadFailure:
     suffix = Path(name).suffix.lower()
-    said = f" (its name says {suffix})" if _BY_SUFFIX.get(suffix) else ""
+    if _BY_SUFFIX.get(suffix):
+        message = _("%(kind)s (its name says %(suffix)s): this kind of file can't be read yet. %(help)s")
+    else:
+        message = _("%(kind)s: this kind of file can't be read yet. %(help)s")
     return ReadFailure(
         FailureCode.UNSUPPORTED_TYPE,
-        f"{kind}{said}: this kind of file can't be read yet. {_HELP}",
+        message % {"kind": _(kind), "suffix": suffix, "help": _(_HELP)},
         data={"kind": kind},
     )

@@ -17,6 +17,7 @@ from apps.collections.ingestion.types import (
     ReaderLimits,
     ReadFailure,
 )
+from basics.texts import Told
 
 DEFAULT_LIMITS = ReaderLimits()
 
@@ -69,11 +70,14 @@ def document_extract(
         if "finished" in header:
             finished = header["finished"]
             title, metadata = str(header["finished"]["title"]), header["finished"]["metadata"]
-            warnings.extend(header["finished"]["warnings"])
+            warnings.extend(map(Told.of, header["finished"]["warnings"]))
     if finished is None:
         raise ReadFailure(
             FailureCode.CRASHED,
-            "The reader stopped before the last page. Try again; if it happens again, the file is damaged.",
+            _(
+                "The reader stopped before the last page. Try again; if it happens again, the file is "
+                "damaged."
+            ),
         )
     if garbled := garbled_warning(page.text for page in pages):
         warnings.append(garbled)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from basics.texts import gettext as _
+
 _LOOKED_AT = 400_000  # characters
 _LEAST = 3
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]{2,24}")
@@ -28,18 +30,17 @@ def garbled_warning(texts: Iterable[str]) -> str:
             if len(examples) < 2 and (match.group(), meant) not in examples:
                 examples.append((match.group(), meant))
     if count >= _LEAST:
-        shown = " and ".join(f"“{bad}” for “{good}”" for bad, good in examples)
-        return (
-            f"Letters are garbled in {count:,} places of this text, for example {shown}: it was saved "
-            f"in a different encoding than it declares. Search finds them as they are. Save the file as "
-            f"UTF-8 "
-            f"and upload it again."
-        )
-    if lost >= _LEAST:
-        return (
-            f"{lost:,} characters of this text could not be decoded and were replaced by “{_LOST}”. Save the file as UTF-8 and "
+        shown = ", ".join(f"“{bad}” (“{good}”)" for bad, good in examples)
+        return _(
+            "Letters are garbled in %(count)s places of this text, for example %(shown)s: it was saved in a "
+            "different encoding than it declares. Search finds them as they are. Save the file as UTF-8 and "
             "upload it again."
-        )
+        ) % {"count": f"{count:,}", "shown": shown}
+    if lost >= _LEAST:
+        return _(
+            "%(lost)s characters of this text could not be decoded and were replaced by “%(mark)s”. Save the "
+            "file as UTF-8 and upload it again."
+        ) % {"lost": f"{lost:,}", "mark": _LOST}
     return ""
 
 

@@ -14,6 +14,7 @@ from typing import Any, Literal
 from apps.collections.ingestion.detect import IMAGES, PDF
 from apps.collections.ingestion.sandbox import run_child
 from apps.collections.ingestion.types import FailureCode, ReaderLimits, ReadFailure
+from basics.texts import gettext as _
 
 PAGE_LIMITS = ReaderLimits(wall_seconds=30.0, cpu_seconds=20, memory_bytes=512 * 1024 * 1024)
 MIN_SCALE, MAX_SCALE = 0.25, 4.0
@@ -81,7 +82,7 @@ def render_page_image(
     for header, blob in run_child(request, limits):
         size = header["result"]
         return PageImage(blob, f"image/{image_format}", int(size["width"]), int(size["height"]))
-    raise ReadFailure(FailureCode.CRASHED, "The page could not be drawn. Try again.")
+    raise ReadFailure(FailureCode.CRASHED, _("The page could not be drawn. Try again."))
 
 
 def page_text_boxes(
@@ -106,9 +107,9 @@ def page_text_boxes(
         "char_start": char_start,
         "char_end": char_end,
     }
-    for header, _ in run_child(request, limits):
+    for header, _blob in run_child(request, limits):
         return [Rect(*box) for box in header["result"]["boxes"]]
-    raise ReadFailure(FailureCode.CRASHED, "The passage could not be found on the page. Try again.")
+    raise ReadFailure(FailureCode.CRASHED, _("The passage could not be found on the page. Try again."))
 
 
 def draw_page(
@@ -239,13 +240,17 @@ def open_page(path: Path, page_number: int) -> tuple[Any, Any]:
         count = len(document)
         document.close()
         raise ReadFailure(
-            FailureCode.CORRUPT_FILE, f"Page {page_number} does not exist; the PDF has {count}."
+            FailureCode.CORRUPT_FILE,
+            _("Page %(page_number)s does not exist; the PDF has %(count)s.")
+            % {"page_number": page_number, "count": count},
         )
     try:
         return document, document[page_number - 1]
     except pypdfium2.PdfiumError as error:
         raise ReadFailure(
-            FailureCode.CORRUPT_FILE, f"Page {page_number} of the PDF is damaged and cannot be shown."
+            FailureCode.CORRUPT_FILE,
+            _("Page %(page_number)s of the PDF is damaged and cannot be shown.")
+            % {"page_number": page_number},
         ) from error
 
 

@@ -19,6 +19,8 @@ from typing import IO, Any
 
 from apps.collections.ingestion.frames import FrameBuffer
 from apps.collections.ingestion.types import FailureCode, ReaderLimits, ReadFailure
+from basics.texts import Told, gettext_noop
+from basics.texts import gettext as _
 
 _POLL_SECONDS = 0.05
 _TICK_SECONDS = 0.5
@@ -26,18 +28,18 @@ _ROOT = Path(__file__).resolve().parents[3]
 _STDERR_KEPT = 2000
 _CHILD_MODULE = "apps.collections.ingestion.child"
 
-_OUT_OF_MEMORY = (
-    "Reading this file was stopped because it needs more than {mb} MB of memory. Split it or raise the limit."
+_OUT_OF_MEMORY = gettext_noop(
+    "Reading this file was stopped because it needs more than %(mb)s MB of memory. Split it or raise the limit."
 )
-_KILLED = (
+_KILLED = gettext_noop(
     "The reader of this file was stopped by the system, probably because the machine ran out of "
     "memory. Try again; if it happens again, split the file."
 )
-_TIMED_OUT = (
-    "Reading this file took more than {seconds:.0f} seconds and was stopped. Split it or raise the limit."
+_TIMED_OUT = gettext_noop(
+    "Reading this file took more than %(seconds).0f seconds and was stopped. Split it or raise the limit."
 )
-_CRASHED = (
-    "The reader crashed on this file ({how}). The file may be damaged: export it again and upload "
+_CRASHED = gettext_noop(
+    "The reader crashed on this file (%(how)s). The file may be damaged: export it again and upload "
     "the new one."
 )
 
@@ -140,7 +142,7 @@ def _frames(
                 frames = buffer.feed(data)
             except ValueError as error:
                 raise ReadFailure(
-                    FailureCode.CRASHED, _CRASHED.format(how="its output could not be understood")
+                    FailureCode.CRASHED, _(_CRASHED) % {"how": _("its output could not be understood")}
                 ) from error
             for header, blob in frames:
                 if "failure" in header:
@@ -157,7 +159,7 @@ def _frames(
 def _failure(header: Mapping[str, Any], limits: ReaderLimits) -> ReadFailure:
     if header["failure"] == FailureCode.OUT_OF_MEMORY:
         return _out_of_memory(limits)
-    return ReadFailure(header["failure"], header["message"], data=header["data"])
+    return ReadFailure(header["failure"], Told.of(header["message"]), data=header["data"])
 
 
 def _judge_exit(process: subprocess.Popen[bytes], limits: ReaderLimits, errors: IO[bytes]) -> None:
@@ -176,19 +178,19 @@ def _judge_exit(process: subprocess.Popen[bytes], limits: ReaderLimits, errors: 
     if os.strerror(errno.ENOSPC) in said or os.strerror(errno.EDQUOT) in said:
         raise OSError(errno.ENOSPC, "the reader found no space for its temporary files")
     if code == -signal.SIGKILL:
-        raise ReadFailure(FailureCode.OUT_OF_MEMORY, _KILLED)
+        raise ReadFailure(FailureCode.OUT_OF_MEMORY, _(_KILLED))
     how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
-    raise ReadFailure(FailureCode.CRASHED, _CRASHED.format(how=how), data={"stderr": said})
+    raise ReadFailure(FailureCode.CRASHED, _(_CRASHED) % {"how": how}, data={"stderr": said})
 
 
 def _timed_out(limits: ReaderLimits) -> ReadFailure:
     seconds = min(limits.wall_seconds, limits.cpu_seconds)
-    return ReadFailure(FailureCode.TIMED_OUT, _TIMED_OUT.format(seconds=seconds))
+    return ReadFailure(FailureCode.TIMED_OUT, _(_TIMED_OUT) % {"seconds": seconds})
 
 
 def _out_of_memory(limits: ReaderLimits) -> ReadFailure:
     return ReadFailure(
-        FailureCode.OUT_OF_MEMORY, _OUT_OF_MEMORY.format(mb=limits.memory_bytes // (1024 * 1024))
+        FailureCode.OUT_OF_MEMORY, _(_OUT_OF_MEMORY) % {"mb": limits.memory_bytes // (1024 * 1024)}
     )
 
 

@@ -12,7 +12,7 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy, pgettext_lazy
 
 from apps.collections.models.collection import Collection
-from tenancy.fields import SET_NULL, TenantForeignKey
+from tenancy.fields import SET_NULL, TenantForeignKey, ToldJSONField, ToldTextField
 from tenancy.models import Role, TenantModel, TenantQuerySet
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ class Document(TenantModel):
         help_text="Searched together with each passage: title, name, company, form, date, period.",
     )
     is_paged = models.BooleanField(default=True)
-    warnings = models.JSONField(
+    warnings = ToldJSONField(
         default=list, help_text="Warnings from reading the file, as sentences for the owner."
     )
     metadata = models.JSONField(default=dict, help_text="Facts that the reader found in the file.")
@@ -163,7 +163,7 @@ class Document(TenantModel):
     progress_current = models.PositiveIntegerField(default=0)
     progress_total = models.PositiveIntegerField(default=0)
     error_code = models.CharField(max_length=60, blank=True)
-    error_message = models.TextField(blank=True)
+    error_message = ToldTextField(blank=True)
     page_count = models.PositiveIntegerField(default=0)
     skipped_pages = models.PositiveIntegerField(default=0)
     chunk_count = models.PositiveIntegerField(default=0)

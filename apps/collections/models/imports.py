@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy
 
 from apps.collections.models.collection import Collection
 from apps.collections.models.document import DocumentSource
-from tenancy.fields import SET_NULL, TenantForeignKey
+from tenancy.fields import SET_NULL, TenantForeignKey, ToldJSONField, ToldTextField
 from tenancy.models import TenantModel
 
 
@@ -37,9 +37,9 @@ class Import(TenantModel):
     entries = models.JSONField(
         default=dict, help_text="Counts by outcome, such as found, created, updated and skipped."
     )
-    problems = models.JSONField(default=list)
+    problems = ToldJSONField(default=list, told=("message",))
     error_code = models.CharField(max_length=60, blank=True)
-    error_message = models.TextField(blank=True)
+    error_message = ToldTextField(blank=True)
     job = TenantForeignKey("jobs.Job", db_on_delete=SET_NULL, null=True, related_name="+")
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"

@@ -13,7 +13,7 @@ from pgvector.django import HalfVectorField, SparseVectorField
 
 from apps.collections.models.chunk import Chunk, walled_tenant
 from apps.collections.models.collection import Collection, EmbeddingSpace
-from tenancy.fields import SET_NULL, TenantForeignKey
+from tenancy.fields import SET_NULL, TenantForeignKey, ToldTextField
 from tenancy.models import TenantModel
 
 TERM_DIMENSIONS = 1_000_000_000  # the most that sparsevec takes; a term's id is a hash below it
@@ -167,7 +167,7 @@ class SpaceSwap(TenantModel):
         default=dict, help_text="How well the results of both models agree on sampled questions."
     )
     job = TenantForeignKey("jobs.Job", db_on_delete=SET_NULL, null=True, related_name="+")
-    error_message = models.TextField(blank=True)
+    error_message = ToldTextField(blank=True)
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
     )

@@ -11,11 +11,11 @@ from django.contrib.humanize.templatetags.humanize import intcomma
 from django.db import transaction
 from django.db.models import Case, F, Value, When
 from django.utils import timezone
-from django.utils.translation import gettext as _
 
 from apps.collections.ingestion.ocr.tesseract import tesseract_languages
 from apps.collections.models import Recognition
 from basics.errors import Invalid
+from basics.texts import gettext as _
 from tenancy.actors import Actor
 from tenancy.models import Tenant
 from tenancy.services import audit_record

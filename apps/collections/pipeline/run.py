@@ -65,6 +65,7 @@ from apps.collections.storage.rows import (
     pages_write,
 )
 from basics.errors import DomainError
+from basics.texts import gettext as _
 from blobs.leases import file_digest, lease
 from budgets.ledger import BillingAccount
 from jobs.context import JobCancelled, JobYielded
@@ -127,11 +128,12 @@ def _fetch(ctx: IngestContext, document: Document) -> Document:
     if not is_same:
         raise DomainError(
             "file_damaged",
-            "The stored file isn't the one that was uploaded (its checksum differs). Delete this document "
-            "and "
-            "upload the file again.",
+            _(
+                "The stored file isn't the one that was uploaded (its checksum differs). Delete this "
+                "document and upload the file again."
+            ),
         )
-    with stage_writing(ctx, document) as (row, _):
+    with stage_writing(ctx, document) as (row, _ledger):
         stage_advance(row, Stage.PARSE, began)
     return row
 
@@ -226,10 +228,10 @@ def _chunk(ctx: IngestContext, document: Document) -> Document:
 
 def _why_no_chunks(extracted: ExtractedDocument) -> str:
     skipped = sum(1 for page in extracted.pages if page.junk)
-    return (
-        f"Nothing in this document can be searched: of {len(extracted.pages)} pages, {skipped} were left out as "
-        "blank, contents or index pages, and the rest have no text."
-    )
+    return _(
+        "Nothing in this document can be searched: of %(pages)s pages, %(skipped)s were left out as blank, "
+        "contents or index pages, and the rest have no text."
+    ) % {"pages": len(extracted.pages), "skipped": skipped}
 
 
 def _summarise(ctx: IngestContext, document: Document) -> Document:
@@ -385,9 +387,17 @@ def _open(row: Document, collection: Collection, began: float) -> None:
 def _ledger_mismatch(document: Document, ledger: Ledger) -> DomainError:
     return DomainError(
         "ledger_mismatch",
-        f"The counts of this document don't agree ({document.chunk_count} passages made; found "
-        f"{ledger.chunks} passages, {ledger.vectors} vectors, {ledger.lexical} lexical rows), so it isn't "
-        f"searchable. Retry it to build its passages again.",
+        _(
+            "The counts of this document don't agree (%(chunk_count)s passages made; found "
+            "%(chunks)s passages, %(vectors)s vectors, %(lexical)s lexical rows), so it isn't "
+            "searchable. Retry it to build its passages again."
+        )
+        % {
+            "chunk_count": document.chunk_count,
+            "chunks": ledger.chunks,
+            "vectors": ledger.vectors,
+            "lexical": ledger.lexical,
+        },
         status=500,
     )
 

@@ -34,6 +34,8 @@ from apps.collections.pipeline.stage import IngestContext, stage_advance, stage_
 from apps.collections.storage import originals as files
 from apps.collections.storage.rows import extracted_load, page_layout
 from basics.errors import DomainError
+from basics.texts import Told, ngettext
+from basics.texts import gettext as _
 from blobs.leases import lease
 from jobs.context import JobCancelled
 from jobs.services import job_enqueue
@@ -97,7 +99,7 @@ def document_scan(ctx: IngestContext, *, document_id: int) -> None:
         if problem:
             break
         if broken >= _ENDLESS:
-            problem = "Text recognition (OCR) failed on several pages in a row."
+            problem = _("Text recognition (OCR) failed on several pages in a row.")
             break
         try:
             _read(ctx, document, numbers)
@@ -141,7 +143,7 @@ def _read_at(ctx: IngestContext, document: Document, numbers: Sequence[int], pat
         memory_bytes=settings.OCR_MEMORY_MB * 1024 * 1024,
     )
     used = state.used
-    for header, _ in run_child(request, limits, on_tick=ctx.check, is_renewed=True):
+    for header, _blob in run_child(request, limits, on_tick=ctx.check, is_renewed=True):
         told = header["scanned"]
         _keep(ctx, document, told["number"], told["text"], told["scan"], float(told["cpu_seconds"]))
         used += float(told["cpu_seconds"])
@@ -246,53 +248,84 @@ def _warnings(pages: Sequence[PageText], problem: str) -> list[str]:
     if len(read) > len(empty):
         said = [n for n in read if n not in set(empty)]
         found.append(
-            f"{_pages(said)} {'was' if len(said) == 1 else 'were'} read by text recognition (OCR). Check "
-            f"important details against the image."
+            ngettext(
+                "Page %(pages)s was read by text recognition (OCR). Check important details against the image.",
+                "Pages %(pages)s were read by text recognition (OCR). Check important details against the image.",
+                len(said),
+            )
+            % _pages(said)
         )
     doubtful = [p.number for p in pages if p.scan and p.scan.words and p.scan.confidence < _SURE]
     if doubtful:
         found.append(
-            f"{_pages(doubtful)}: barely legible, or in a script that text recognition (OCR) isn't set up "
-            f"for, so much of the text may be wrong."
+            ngettext(
+                "Page %(pages)s: barely legible, or in a script that text recognition (OCR) isn't set up for, so "
+                "much of the text may be wrong.",
+                "Pages %(pages)s: barely legible, or in a script that text recognition (OCR) isn't set up for, so "
+                "much of the text may be wrong.",
+                len(doubtful),
+            )
+            % _pages(doubtful)
         )
     if empty:
         found.append(
-            f"{_pages(empty)} {'has' if len(empty) == 1 else 'have'} no text, even after text recognition "
-            f"(OCR)."
+            ngettext(
+                "Page %(pages)s has no text, even after text recognition (OCR).",
+                "Pages %(pages)s have no text, even after text recognition (OCR).",
+                len(empty),
+            )
+            % _pages(empty)
         )
     left = [p.number for p in pages if p.scan is not None and p.scan.state == "wanted"]
     if left:
         found.append(
-            f"{_pages(left)} {'was' if len(left) == 1 else 'were'} not read. {problem} Read the document "
-            f"again when this is fixed."
+            ngettext(
+                "Page %(pages)s was not read. %(problem)s Read the document again when this is fixed.",
+                "Pages %(pages)s were not read. %(problem)s Read the document again when this is fixed.",
+                len(left),
+            )
+            % (_pages(left) | {"problem": problem})
         )
-    unread: dict[tuple[str, str], list[int]] = {}
+    unread: dict[tuple[bool, str], list[int]] = {}
     for page in pages:
         if page.scan is not None and page.scan.state != "wanted" and page.scan.problem:
-            what = "" if page.scan.state == "failed" else ": some text in images"
-            unread.setdefault((what, page.scan.problem), []).append(page.number)
-    for (what, why), numbers in list(unread.items())[: _MOST - len(found)]:
-        found.append(f"{_pages(numbers)}{what} could not be read. {why}")
+            unread.setdefault((page.scan.state == "failed", page.scan.problem), []).append(page.number)
+    for (is_whole, why), numbers in list(unread.items())[: _MOST - len(found)]:
+        found.append(_unread(numbers, is_whole=is_whole) % (_pages(numbers) | {"why": why}))
     return found
+
+
+def _unread(numbers: Sequence[int], *, is_whole: bool) -> Told:
+    if is_whole:
+        return ngettext(
+            "Page %(pages)s could not be read. %(why)s",
+            "Pages %(pages)s could not be read. %(why)s",
+            len(numbers),
+        )
+    return ngettext(
+        "Page %(pages)s: some text in images could not be read. %(why)s",
+        "Pages %(pages)s: some text in images could not be read. %(why)s",
+        len(numbers),
+    )
 
 
 def _says(page: PageText) -> bool:
     return any(ch.isalnum() for ch in page.text)
 
 
-def _pages(numbers: Sequence[int]) -> str:
-    if len(numbers) == 1:
-        return f"Page {numbers[0]}"
+def _pages(numbers: Sequence[int]) -> dict[str, str]:
     shown = ", ".join(str(n) for n in numbers[:20])
-    return f"Pages {shown}" + (f" and {len(numbers) - 20} more" if len(numbers) > 20 else "")
+    if len(numbers) > 20:
+        shown = _("%(shown)s and %(n)s more") % {"shown": shown, "n": len(numbers) - 20}
+    return {"pages": shown}
 
 
 def _no_text(extracted: ExtractedDocument, problem: str) -> str:
     failed = next((p.scan for p in extracted.pages if p.scan and p.scan.problem), None)
     why = problem or (failed.problem if failed else "")
     if why:
-        return f"The document holds only images, and they were not read. {why}"
-    return (
+        return _("The document holds only images, and they were not read. %(why)s") % {"why": why}
+    return _(
         "The document holds only images, and text recognition (OCR) found no text in them. Scan it again with more "
         "contrast and at 300 dpi."
     )

@@ -19,6 +19,7 @@ from apps.collections.ingestion.linking import Link
 from apps.collections.models import Chunk, ChunkLink, Collection, Document, LinkOrigin
 from apps.collections.pipeline.summaries import links_insert, points_update
 from basics.errors import DomainError
+from basics.texts import gettext as _
 from jobs.context import JobEnded
 from runs.services import CompletionFailed, completion_run
 from tenancy.actors import Actor
@@ -131,8 +132,11 @@ def summary_warn(row: Document, problem: Problem | None) -> None:
     row.warnings = [text for text in row.warnings if not str(text).startswith(WARNING)]
     if problem is not None:
         row.warnings.append(
-            f"{WARNING}{problem.chunks} of {problem.total} passages: {problem.reason} "
-            "Search and reading still work. Create the key points again when the model is back."
+            _(
+                "Key points and links are by rule for %(chunks)s of %(total)s passages: %(reason)s Search and "
+                "reading still work. Create the key points again when the model is back."
+            )
+            % {"chunks": problem.chunks, "total": problem.total, "reason": problem.reason}
         )
 
 
@@ -188,7 +192,7 @@ class SummaryPass:
         left = Chunk.objects.filter(document_id=self.document_id).exclude(points_by=LinkOrigin.MODEL).count()
         if not left:
             return None
-        return Problem(left, len(chunks), reason or "The model left them out.")
+        return Problem(left, len(chunks), reason or _("The model left them out."))
 
     def _summarise(self, window: Sequence[Chunk], chunks: Sequence[Chunk]) -> None:
         elsewhere = _candidates(window)

@@ -9,8 +9,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
-from django.utils.translation import gettext as _
-
 from apps.collections.files.history import text_diff
 from apps.collections.files.selectors import files_visible
 from apps.collections.models import Collection, Document, Repository
@@ -19,6 +17,7 @@ from apps.collections.tree.rules import FileRules
 from apps.collections.tree.store import StoredFile, file_bytes
 from apps.collections.tree.text import FileText, file_text
 from basics.errors import Denied, DomainError, Invalid
+from basics.texts import gettext as _
 from blobs.leases import blob_open
 from tenancy.actors import Actor
 

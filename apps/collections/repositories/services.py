@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from django.db import transaction
-from django.utils.translation import gettext as _
 
 from apps.collections.ingestion.sources.git_history import ref_is_safe
 from apps.collections.models import Collection, Repository, RepositoryPack
@@ -19,6 +18,7 @@ from apps.collections.tree.repository_facts import repository_bytes
 from apps.collections.tree.rules import FileRules
 from apps.collections.tree.store import file_bytes, files_stored
 from basics.errors import Conflict, Denied, Invalid, Missing
+from basics.texts import gettext as _
 from blobs import services as blobs
 from jobs.notify import notify
 from tenancy.actors import Actor, system_actor

@@ -8,12 +8,12 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 from django.utils import timezone
-from django.utils.translation import gettext as _
 
 from apps.collections.models import Chunk, Collection, CollectionSnapshot, SearchCase
 from apps.collections.search import MAX_K, MAX_QUERY_CHARS, parse_filters
 from apps.collections.storage.job_locks import collection_lock
 from basics.errors import Conflict, Invalid
+from basics.texts import gettext as _
 from tenancy.actors import Actor
 from tenancy.models import Tenant
 from tenancy.services import audit_record

@@ -13,9 +13,8 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Any, cast
 
-from django.utils.translation import gettext as _
-
 from basics.errors import Invalid
+from basics.texts import gettext as _
 from toolloop.tools.validation import number_is_finite
 
 MAX_VALUES = 1000

@@ -20,9 +20,9 @@ from contextlib import contextmanager
 
 from django.conf import settings
 from django.contrib.humanize.templatetags.humanize import intcomma
-from django.utils.translation import gettext as _
 
 from basics.errors import DomainError
+from basics.texts import gettext as _
 from tenancy.database.waiting import connections_let_go, in_transaction
 
 PER_CORE = 2

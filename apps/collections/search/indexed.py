@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 from django.db import connection
-from django.utils.translation import gettext as _
 
 from apps.collections.index.graphs import graph_table
 from apps.collections.index.large import HNSW_MIN, POSTINGS_MIN
@@ -29,6 +28,7 @@ from apps.collections.search.statement import (
 from apps.collections.search.types import Graph
 from apps.collections.storage.bulk import binary_cursor
 from basics.errors import Invalid
+from basics.texts import gettext as _
 from tenancy.actors import Actor
 
 _CANDIDATES = 100  # the leg takes half of them

@@ -20,7 +20,6 @@ from typing import Any, Never, cast
 
 import numpy as np
 import structlog
-from django.utils.translation import gettext as _
 from numpy.typing import NDArray
 from pgvector import HalfVector
 
@@ -62,6 +61,7 @@ from apps.collections.search.types import (
 from audit.reads import documents_note
 from basics.errors import DomainError, Invalid, Missing
 from basics.metrics import SEARCH_SECONDS
+from basics.texts import gettext as _
 from budgets.ledger import BillingAccount
 from tenancy.actors import Actor
 from tenancy.database.waiting import connections_let_go

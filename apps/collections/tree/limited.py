@@ -11,9 +11,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from django.utils.translation import gettext as _
-
 from basics.errors import DomainError
+from basics.texts import gettext as _
 from tenancy.database.waiting import connections_let_go
 
 _ROOT = Path(__file__).resolve().parents[3]

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import unicodedata
 
-from django.utils.translation import gettext as _
-
 from basics.errors import Invalid
+from basics.texts import gettext as _
 
 MAX_PATH = 1000
 MAX_DEPTH = 60

@@ -7,10 +7,10 @@ from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from typing import Any
 
-from django.utils.translation import gettext as _
 from pathspec import GitIgnoreSpec
 
 from basics.errors import Denied, Invalid
+from basics.texts import gettext as _
 
 GIT_FOLDER = ".git"
 MAX_PATTERNS = 100

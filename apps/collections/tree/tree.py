@@ -17,10 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from django.utils.translation import gettext as _
-
 from apps.collections.tree.paths import MAX_DEPTH
 from basics.errors import DomainError
+from basics.texts import gettext as _
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC

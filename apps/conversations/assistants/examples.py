@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from django.db import transaction
-from django.utils.translation import gettext as _
 
 from apps.collections.documents.type_rules import type_rules_add
 from apps.collections.ingestion.document_types import trade_compliance_data
@@ -21,6 +20,7 @@ from apps.tools.models import ToolGrant
 from apps.tools.permissions.services import grant_create
 from apps.tools.toolkits.services import toolkit_set
 from basics.errors import Conflict, Missing
+from basics.texts import gettext as _
 from tenancy.actors import Actor
 from tenancy.models import Tenant
 

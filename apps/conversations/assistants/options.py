@@ -7,10 +7,9 @@ from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import Any
 
-from django.utils.translation import gettext as _
-
 from apps.collections.search.filters import parse_filters
 from basics.errors import DomainError, Invalid
+from basics.texts import gettext as _
 from toolloop.service import CACHE_TTLS, NAMES, TIERS
 
 MAX_TYPES = 50

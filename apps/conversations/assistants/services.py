@@ -9,13 +9,13 @@ from django.db import transaction
 from django.db.models import Max
 from django.utils import timezone
 from django.utils.text import slugify
-from django.utils.translation import gettext as _
 
 from apps.conversations.assistants.options import VersionSpec, refused
 from apps.conversations.assistants.spec import CheckedSpec, helpers_hold
 from apps.conversations.models import Assistant, AssistantVersion
 from apps.conversations.transcript.locks import advisory_lock
 from basics.errors import Conflict, Missing
+from basics.texts import gettext as _
 from tenancy.actors import Actor
 from tenancy.models import Tenant
 from tenancy.services import audit_record

@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
 from django.db.models import Max, QuerySet
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import gettext_lazy
 
 from apps.collections.models import Chunk
 from apps.conversations.display.attached_files import PDF, SEEN_PAGES, is_as_is, kind_of
 from apps.conversations.models import Attachment, Conversation, QueuedQuestion
 from basics.errors import DomainError, Invalid, Missing, TryAgain
+from basics.texts import gettext as _
+from basics.texts import ngettext
 from blobs.leases import blob_read
 from tenancy.actors import Actor
 from toolloop.errors import MediaRefused

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 
 from django.conf import settings
 from django.db import transaction
-from django.utils.translation import gettext as _
 
 from apps.collections.collection.private import (
     private_collection_create,
@@ -21,6 +20,7 @@ from apps.conversations.display.attached_files import kind_of, problem_of
 from apps.conversations.models import Attachment, Conversation, QueuedQuestion, Turn
 from apps.conversations.transcript.locks import conversation_locked
 from basics.errors import Conflict, Invalid
+from basics.texts import gettext as _
 from blobs import services as blobs
 from runs.providers import catalog_for, models_available
 from tenancy.actors import Actor, system_actor

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
 from django.db import transaction
-from django.utils.translation import gettext as _
 
 from apps.conversations.attachments.services import attachments_send
 from apps.conversations.models import Citation, Conversation, Message, Turn
@@ -15,6 +14,7 @@ from apps.conversations.transcript.branch_tree import tree_read
 from apps.conversations.transcript.locks import conversation_locked, project_hold, scope_write
 from apps.conversations.turns.services import turn_submit
 from basics.errors import Conflict, Missing
+from basics.texts import gettext as _
 from runs.models import RunStatus
 from tenancy.actors import Actor
 from tenancy.models import Tenant

@@ -7,13 +7,13 @@ from typing import Any
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
-from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from apps.conversations.chat.composer import ids_read, project_read
 from apps.conversations.turns import bulk
 from apps.conversations.turns.undo import undo_do, undo_keep
 from basics.errors import Invalid
+from basics.texts import gettext as _
 from web.requests import TenantRequest, allowed
 
 

@@ -7,7 +7,6 @@ from typing import Any
 
 from django.http import HttpRequest
 from django.urls import reverse
-from django.utils.translation import gettext as _
 
 from apps.conversations.attachments.selectors import attachments_unsent
 from apps.conversations.chat.suggestions import Suggestion, prompt_suggestion
@@ -18,6 +17,7 @@ from apps.conversations.transcript import selectors
 from apps.conversations.turns.conversations import project_scope
 from apps.conversations.turns.narrowing import Narrowing
 from basics.errors import Invalid, Missing
+from basics.texts import gettext as _
 from budgets.selectors import budget_notices
 from runs.providers import EXTRACTIVE
 from toolloop.providers.registry import ModelInfo

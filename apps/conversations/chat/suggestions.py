@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from django.db.models import Q
-from django.utils.translation import gettext as _
 
 from apps.collections.models import Document, DocumentStatus
 from apps.conversations.assistants.selectors import assistant_choices, version_collections
@@ -19,6 +18,7 @@ from apps.conversations.prompts.variables import variables_of
 from apps.conversations.transcript import selectors
 from apps.conversations.turns.conversations import project_scope
 from basics.errors import Invalid
+from basics.texts import gettext as _
 from tenancy.actors import Actor
 
 SHOWN = 8

@@ -44,6 +44,7 @@ from apps.conversations.display.marks import Mark, compared_of, marks_of, statem
 from apps.conversations.display.plans import PlanView
 from apps.conversations.display.rendering import Block, blocks_render
 from apps.conversations.models import Attachment, Citation, Feedback, Message, Turn
+from runs.failures import failure_kind
 from runs.models import Run, RunStatus
 from runs.providers import is_extractive, model_label
 from runs.transcript import Transcript
@@ -117,6 +118,7 @@ class TurnView:
     usage: dict[str, int] = field(default_factory=dict)
     citations: list[CitationCard] = field(default_factory=list)
     removed_citations: int = 0
+    error_kind: str = ""
     error_message: str = ""
     error_code: str = ""
     request_id: str = ""
@@ -293,6 +295,7 @@ def turn_view_ended(
     view.cost_usd = run.cost_usd
     if run.status == RunStatus.FAILED:
         view.error_code, view.error_message = run.error_code, run.error_message
+        view.error_kind = failure_kind(run.error_code)
         view.request_id = str(run.request.get("request_id", ""))
     if run.limit_reached:
         view.limit_message = str(

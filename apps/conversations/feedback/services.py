@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from django.contrib.humanize.templatetags.humanize import intcomma
 from django.db import transaction
-from django.utils.translation import gettext as _
 
 from apps.conversations.feedback.selectors import REASONS
 from apps.conversations.models import Conversation, Feedback, Turn
 from apps.conversations.transcript.locks import text_plain
 from basics.errors import Conflict, Denied, Invalid, Missing
+from basics.texts import gettext as _
 from tenancy.actors import Actor
 from tenancy.models import Tenant
 from tenancy.services import audit_record

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from django.db import transaction
-from django.utils.translation import gettext as _
 
 from apps.conversations.memory.selectors import is_remembering, memory_allowed
 from apps.conversations.models import MemoryEntry, MemorySetting, Turn
 from apps.conversations.models.memory import MAX_ENTRY
 from apps.conversations.transcript.locks import advisory_lock
 from basics.errors import Conflict, Denied, Invalid, Missing
+from basics.texts import gettext as _
 from tenancy.actors import Actor
 from tenancy.models import Tenant
 from tenancy.services import audit_record

@@ -15,7 +15,7 @@ from apps.collections.models import Chunk, Collection, Document
 from apps.conversations.models.assistant import Assistant, AssistantVersion
 from apps.conversations.models.project import Project
 from runs.models import Run
-from tenancy.fields import RESTRICT, SET_NULL, OrderedJSONField, TenantForeignKey
+from tenancy.fields import RESTRICT, SET_NULL, OrderedJSONField, TenantForeignKey, ToldTextField
 from tenancy.models import TenantModel, TenantQuerySet
 
 if TYPE_CHECKING:
@@ -194,7 +194,7 @@ class Message(TenantModel):
     data = OrderedJSONField(
         null=True, help_text="The answer in the assistant's output format; empty: text only."
     )
-    problem = models.TextField(
+    problem = ToldTextField(
         blank=True, help_text="Why an answer that needs a certain format is shown as text."
     )
     unsupported = models.JSONField(

@@ -8,7 +8,7 @@ from django.db import models
 from django.db.models.functions import Now
 
 from apps.conversations.models.conversation import Conversation
-from tenancy.fields import TenantForeignKey
+from tenancy.fields import TenantForeignKey, ToldTextField
 from tenancy.models import TenantModel
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ class QueuedQuestion(TenantModel):
     request = models.JSONField(
         help_text="Who asks, in the form of a run's request, and the ids of the attached files."
     )
-    problem = models.TextField(blank=True, help_text="Why it wasn't asked when its turn came.")
+    problem = ToldTextField(blank=True, help_text="Why it wasn't asked when its turn came.")
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:

@@ -8,13 +8,13 @@ from typing import Any
 from django.contrib.humanize.templatetags.humanize import intcomma
 from django.db import transaction
 from django.db.models import QuerySet
-from django.utils.translation import gettext as _
 
 from apps.conversations.models import Conversation, Project, ProjectCollection, ProjectMember, Sharing
 from apps.conversations.projects.selectors import editable_by
 from apps.conversations.transcript.locks import advisory_lock, collections_checked, text_plain
 from apps.conversations.turns.bulk import MOST, conversations_delete
 from basics.errors import Denied, Invalid, Missing
+from basics.texts import gettext as _
 from tenancy.actors import Actor
 from tenancy.models import Membership, Tenant, User
 from tenancy.scope import tenant_scope

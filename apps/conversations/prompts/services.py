@@ -6,13 +6,13 @@ from collections.abc import Collection, Mapping
 
 from django.contrib.humanize.templatetags.humanize import intcomma
 from django.db import transaction
-from django.utils.translation import gettext as _
 
 from apps.conversations.models import Prompt
 from apps.conversations.prompts.selectors import may_edit, may_share
 from apps.conversations.prompts.variables import MOST_VARIABLES, variables_of
 from apps.conversations.transcript.locks import advisory_lock, text_plain
 from basics.errors import Conflict, Denied, Invalid, Missing
+from basics.texts import gettext as _
 from tenancy.actors import Actor
 from tenancy.models import Tenant, User
 from tenancy.services import audit_record

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from django.contrib.humanize.templatetags.humanize import intcomma
 from django.db import transaction
-from django.utils.translation import gettext as _
 
 from apps.conversations.models import ConversationRules
 from apps.conversations.transcript.locks import text_plain
 from basics.errors import Invalid
+from basics.texts import gettext as _
 from tenancy.actors import Actor
 from tenancy.models import Tenant
 from tenancy.services import audit_record

@@ -14,12 +14,12 @@ from django.contrib.humanize.templatetags.humanize import intcomma
 from django.db import transaction
 from django.db.models import BigIntegerField, Count, Exists, F, Min, OuterRef, Q, QuerySet, Subquery, Sum
 from django.utils import timezone
-from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from apps.conversations.models import Attachment, Conversation, ConversationRules, Turn
 from apps.conversations.turns.conversations import conversation_remove
 from basics.errors import DomainError, Invalid
+from basics.texts import gettext as _
 from erasure.retention import MOST_DAYS, RetentionKind, Rows, Use, due_rows, retention_rules_set
 from runs.providers import is_extractive, provider_for
 from tenancy.actors import Actor, system_actor

@@ -7,7 +7,6 @@ from typing import Any
 
 from django.contrib.humanize.templatetags.humanize import intcomma
 from django.db import transaction
-from django.utils.translation import gettext as _
 
 from apps.collections.display.selectors import collection_get
 from apps.collections.documents.services import Uploaded, document_upload
@@ -28,6 +27,7 @@ from apps.conversations.sharing.papers import (
 )
 from basics.errors import Conflict, Invalid
 from basics.papers.model import Paper
+from basics.texts import gettext as _
 from tenancy.actors import Actor
 from tenancy.models import Tenant
 from tenancy.services import audit_record

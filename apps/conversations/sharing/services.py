@@ -7,7 +7,6 @@ from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
-from django.utils.translation import gettext as _
 
 from apps.conversations.display.answer_forms import shown_text
 from apps.conversations.display.marks import compared_of
@@ -16,6 +15,7 @@ from apps.conversations.sharing.selectors import share_get
 from apps.conversations.transcript import selectors
 from apps.conversations.transcript.locks import conversation_locked
 from basics.errors import Conflict, Denied, Missing
+from basics.texts import gettext as _
 from tenancy.actors import Actor
 from tenancy.models import Tenant
 from tenancy.services import audit_record

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from django.contrib.humanize.templatetags.humanize import intcomma
 from django.db import connection
-from django.utils.translation import gettext as _
 
 from apps.collections.models import Collection
 from apps.conversations.models import Conversation, ConversationCollection, Project
 from apps.conversations.transcript import selectors
 from basics.errors import Invalid, Missing
 from basics.line_ends import line_ends
+from basics.texts import gettext as _
 from tenancy.actors import Actor
 from tenancy.models import Tenant
 

@@ -9,11 +9,11 @@ from datetime import datetime
 from django.db import connection
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext as _
 
 from apps.conversations.models import Message
 from apps.conversations.transcript.shown import conversation_withheld
 from basics.errors import Invalid
+from basics.texts import gettext as _
 from tenancy.actors import Actor
 
 MAX_QUERY = 200

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from django.utils.translation import gettext as _
-
 from apps.conversations.assistants.selectors import assistant_named
 from apps.conversations.models import Assistant, AssistantVersion, Conversation
 from apps.conversations.transcript import selectors
 from apps.conversations.transcript.locks import model_checked
 from basics.errors import Conflict, Invalid, Missing
+from basics.texts import gettext as _
 from tenancy.actors import Actor
 from tenancy.models import Tenant
 

@@ -11,13 +11,13 @@ from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
-from django.utils.translation import gettext as _
 
 from apps.conversations.models import Conversation, QueuedQuestion
 from apps.conversations.transcript.locks import project_held
 from apps.conversations.turns.conversations import conversation_remove
 from apps.conversations.turns.queue import JOB_KIND as QUEUE_JOB
 from basics.errors import Invalid
+from basics.texts import gettext as _
 from jobs.services import job_enqueue
 from runs.models import ACTIVE, Run
 from runs.services import run_stop

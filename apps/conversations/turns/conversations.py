@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from django.db import transaction
-from django.utils.translation import gettext as _
 
 from apps.collections.models import Collection
 from apps.conversations.attachments.services import attachments_forget
@@ -22,6 +21,7 @@ from apps.conversations.transcript.locks import (
 from apps.conversations.transcript.selectors import scope_collections
 from apps.conversations.turns.answerer import answerer_choose
 from basics.errors import Denied, Invalid
+from basics.texts import gettext as _
 from runs.models import ACTIVE, Run
 from runs.services import run_stop
 from tenancy.actors import Actor

@@ -20,6 +20,7 @@ from apps.conversations.models import (
 from apps.conversations.transcript.locks import title_of
 from apps.conversations.turns.conversations import RUN_KIND, conversation_remove
 from basics.errors import Missing
+from basics.texts import gettext_noop
 from erasure.kinds import ContentKind, Erased
 from erasure.models import Erasure
 from erasure.reports import KEPT, REMOVED, REPLACED, Report
@@ -29,8 +30,12 @@ from runs.withheld import HIDDEN, Withheld
 from tenancy.actors import system_actor
 from tenancy.models import TenantModel
 
-_FORK_WHY = "branched off into conversations of their own, which keep the turns they show; erase them as well"
-_ASKED_WHY = "people's own words, which may mention the document; erase the conversation they are in"
+_FORK_WHY = gettext_noop(
+    "branched off into conversations of their own, which keep the turns they show; erase them as well"
+)
+_ASKED_WHY = gettext_noop(
+    "people's own words, which may mention the document; erase the conversation they are in"
+)
 
 
 def conversations_made_erase(erased: Erased) -> Callable[[Report], None]:

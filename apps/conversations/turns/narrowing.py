@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.utils.translation import gettext as _
-
 from apps.collections.file_tools.toolset import FILE_TOOLS
 from apps.collections.models import Document
 from apps.conversations.assistants.selectors import version_collections, version_tools
@@ -16,6 +14,7 @@ from apps.conversations.models import AssistantVersion, Conversation
 from apps.conversations.transcript import selectors
 from apps.tools.toolset.selectors import guard_for
 from basics.errors import Invalid
+from basics.texts import gettext as _
 from runs.models import Run
 from tenancy.actors import Actor
 

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.db import transaction
-from django.utils.translation import gettext as _
 
 from apps.conversations.attachments.services import attachments_checked
 from apps.conversations.models import Conversation, QueuedQuestion, Turn
@@ -16,6 +15,7 @@ from apps.conversations.turns.ends import turn_ends
 from apps.conversations.turns.narrowing import Narrowing, narrowing_checked, narrowing_kept
 from apps.conversations.turns.services import CheckedQuestion, turn_add, turn_submit
 from basics.errors import Conflict, DomainError, Missing
+from basics.texts import gettext as _
 from runs.actors import actor_facts, actor_now
 from runs.models import Run
 from tenancy.actors import Actor

@@ -9,7 +9,6 @@ from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
-from django.utils.translation import gettext as _
 
 from apps.conversations.attachments.services import (
     attaching_allowed,
@@ -37,6 +36,7 @@ from apps.conversations.turns.conversations import (
 from apps.conversations.turns.ends import TurnEnds, turn_ends
 from apps.conversations.turns.narrowing import Narrowing, narrowing_checked, narrowing_of
 from basics.errors import Conflict, Missing
+from basics.texts import gettext as _
 from jobs.services import job_enqueue, job_new, wake
 from runs.actors import actor_facts
 from runs.call_log import PRIVATE

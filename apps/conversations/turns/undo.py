@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.core import signing
-from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 
 from apps.conversations.models import Conversation
 from apps.conversations.turns import bulk
 from basics.errors import Invalid
+from basics.texts import gettext as _
+from basics.texts import ngettext
 from web.requests import TenantRequest
 
 _SESSION = "conversations_undo"

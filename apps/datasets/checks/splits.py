@@ -12,10 +12,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
-from django.utils.translation import gettext as _
-
 from apps.datasets.records.record import Record, RecordSource, Split
 from basics.errors import Invalid
+from basics.texts import gettext as _
 
 SHARES = {Split.TRAIN.value: 0.8, Split.VALIDATION.value: 0.1, Split.TEST.value: 0.1}
 

@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.utils.translation import gettext as _
-
 from apps.collections.models import Document
 from apps.conversations.feedback.selectors import feedback_list
 from apps.conversations.models import Conversation, Feedback, Message, Turn
@@ -17,6 +15,7 @@ from apps.datasets.models import Dataset, RowStatus
 from apps.datasets.records.record import Record, RecordSource, Step, check
 from apps.datasets.rows.services import NewRow, RowsAdded, rows_add
 from basics.errors import Invalid
+from basics.texts import gettext as _
 from runs.models import ACTIVE
 from tenancy.actors import Actor
 from tenancy.models import Tenant

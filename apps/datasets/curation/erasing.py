@@ -19,13 +19,16 @@ from apps.datasets.models import (
     RowReview,
     VersionRow,
 )
+from basics.texts import gettext_noop
 from batches.models import BatchLine
 from blobs import services as blobs
 from erasure.kinds import Erased
 from erasure.reports import KEPT, REMOVED, Report
 from tenancy.database.base import as_login_role
 
-_VERSION_WHY = "their hash was made with the rows that are gone; the other rows are as they were"
+_VERSION_WHY = gettext_noop(
+    "their hash was made with the rows that are gone; the other rows are as they were"
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,7 @@ from apps.datasets.records.record import Record
 from apps.datasets.rows import files
 from apps.datasets.rows.selectors import version_rows
 from apps.datasets.rows.services import NewRow, rows_insert
+from basics.texts import gettext as _
 from blobs.leases import is_kept
 from blobs.services import ReceivedFile
 from blobs.services import drop as blob_drop
@@ -71,7 +72,9 @@ def export_run(ctx: WorkContext, pk: int) -> None:
             findings=findings,
             finding_count=count,
             error_code="decision_needed",
-            error_message="Some rows contain data that needs a decision before export. Decide, then export again.",
+            error_message=_(
+                "Some rows contain data that needs a decision before export. Decide, then export again."
+            ),
         )
         return
     form = format_get(row.format)
@@ -105,9 +108,9 @@ def _export_end(
     if result.is_good:
         _end(ctx, row, WorkStatus.COMPLETED, names=(written, key), file=key, **facts)
         return
-    message = (
-        f"{result.failed:,} rows didn't read back correctly, so the file can't be downloaded. Export again."
-    )
+    message = _(
+        "%(rows)s rows didn't read back correctly, so the file can't be downloaded. Export again."
+    ) % {"rows": f"{result.failed:,}"}
     _end(ctx, row, WorkStatus.FAILED, error_code="export_differs", error_message=message, **facts)
 
 

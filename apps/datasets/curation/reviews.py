@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from django.db import transaction
-from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
 from apps.datasets.checks.scan import redact
@@ -16,6 +15,7 @@ from apps.datasets.records.record import to_values
 from apps.datasets.rows.selectors import RowFilter, row_list
 from apps.datasets.rows.services import row_update
 from basics.errors import Conflict, Denied, Invalid, Missing
+from basics.texts import gettext as _
 from tenancy.actors import Actor
 from tenancy.models import Tenant
 from tenancy.services import audit_record

@@ -9,7 +9,6 @@ from uuid import uuid4
 
 from django.conf import settings
 from django.db import transaction
-from django.utils.translation import gettext as _
 
 from apps.datasets.checks.splits import SHARES, divide
 from apps.datasets.curation.dividing import is_kept
@@ -31,6 +30,7 @@ from apps.datasets.rows import files
 from apps.datasets.rows.selectors import RowFilter, row_list
 from apps.datasets.rows.withheld import version_require
 from basics.errors import Conflict, Denied, Invalid
+from basics.texts import gettext as _
 from blobs import services as blobs
 from jobs.services import job_enqueue
 from tenancy.actors import Actor

@@ -7,7 +7,6 @@ from typing import TypeVar
 from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
-from django.utils.translation import gettext as _
 
 from apps.datasets.curation.dividing import is_kept
 from apps.datasets.curation.services import WORK_NOUNS, split_undo
@@ -21,6 +20,7 @@ from apps.datasets.models import (
     WorkStatus,
 )
 from basics.errors import Conflict
+from basics.texts import gettext as _
 from blobs import services as blobs
 from jobs.models import Job, JobStatus
 from jobs.notify import notify

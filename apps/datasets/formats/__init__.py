@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from django.utils.translation import gettext as _
-
 from apps.datasets.formats.anthropic import AnthropicMessages
 from apps.datasets.formats.base import Card, Format, RowError, Rows, Validation, validate
 from apps.datasets.formats.beir import Beir
@@ -19,6 +17,7 @@ from apps.datasets.formats.parquet import Parquet
 from apps.datasets.formats.sharegpt import ShareGpt
 from apps.datasets.formats.squad import Squad
 from basics.errors import Invalid
+from basics.texts import gettext as _
 
 __all__ = ["FORMATS", "Card", "Format", "RowError", "Rows", "Validation", "format_get", "validate"]
 

@@ -13,6 +13,7 @@ from django.utils.translation import gettext_noop
 from apps.datasets.formats.chat import ChatLines, text_of
 from apps.datasets.records.record import ToolCall, ToolSpec, TraceMessage
 from basics.errors import Invalid
+from basics.texts import gettext as _
 
 
 class AnthropicMessages(ChatLines):
@@ -82,7 +83,10 @@ def _holds_results(turn: Mapping[str, Any]) -> bool:
 
 def _messages(role: str, content: Any) -> list[TraceMessage]:
     if role not in ("user", "assistant"):
-        raise Invalid("row_invalid", f"A message has the role “{role[:40]}”; it must be user or assistant.")
+        raise Invalid(
+            "row_invalid",
+            _("A message has the role “%(role)s”; it must be user or assistant.") % {"role": role[:40]},
+        )
     known: Any = role
     if isinstance(content, str):
         return [TraceMessage(known, content)]

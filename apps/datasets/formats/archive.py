@@ -11,6 +11,7 @@ from typing import BinaryIO, cast
 
 from apps.datasets.formats.parquet import Sink
 from basics.errors import Invalid
+from basics.texts import gettext as _
 
 MAX_MEMBER = 1 << 31
 MAX_MEMBERS = 1_000
@@ -48,12 +49,16 @@ def archive_open(path: Path) -> Iterator[zipfile.ZipFile]:
     try:
         with zipfile.ZipFile(path) as archive:
             if len(archive.infolist()) > MAX_MEMBERS:
-                raise Invalid("archive_too_large", f"An archive has at most {MAX_MEMBERS} files.")
+                raise Invalid(
+                    "archive_too_large",
+                    _("An archive has at most %(max_members)s files.") % {"max_members": MAX_MEMBERS},
+                )
             yield archive
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
         raise Invalid(
             "file_unreadable",
-            f"The file isn't a ZIP archive, or is damaged or encrypted: {error}. Choose another file.",
+            _("The file isn't a ZIP archive, or is damaged or encrypted: %(error)s. Choose another file.")
+            % {"error": error},
         ) from error
 
 
@@ -75,7 +80,9 @@ def member_open(archive: zipfile.ZipFile, name: str) -> Iterator[BinaryIO]:
             left -= len(block)
             if left < 0:
                 raise Invalid(
-                    "archive_too_large", f"“{name[:80]}” unpacks to more than {MAX_MEMBER:,} bytes."
+                    "archive_too_large",
+                    _("“%(name)s” unpacks to more than %(max_member)s bytes.")
+                    % {"name": name[:80], "max_member": f"{MAX_MEMBER:,}"},
                 )
             copy.write(block)
         copy.seek(0)

@@ -13,10 +13,9 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Protocol
 
-from django.utils.translation import gettext as _
-
 from apps.datasets.records.record import FIELDS, Record, to_values
 from basics.errors import Invalid
+from basics.texts import gettext as _
 
 Rows = Callable[[], Iterator[Record]]
 """Starts over each time it is called: formats of several files go through the rows once for each."""

@@ -25,6 +25,7 @@ from apps.datasets.formats.base import Card, RowError, Rows
 from apps.datasets.formats.lines import dump, lines, read_object
 from apps.datasets.records.record import Record, Split, from_values
 from basics.errors import Invalid
+from basics.texts import gettext as _
 
 _FILES = {Split.TRAIN: "train", Split.VALIDATION: "dev", Split.TEST: "test", "": "unsplit"}
 _SPLITS = {name: split for split, name in _FILES.items()} | {"validation": Split.VALIDATION}
@@ -106,7 +107,7 @@ def _queries(rows: Rows) -> Iterator[bytes]:
 
 
 def _corpus(rows: Rows, kept: sqlite3.Connection) -> Iterator[bytes]:
-    for _, record in _numbered(rows):
+    for _number, record in _numbered(rows):
         for source in record.sources:
             new = kept.execute("INSERT OR IGNORE INTO passages VALUES (?, NULL)", [_key(source.key)])
             if not new.rowcount:
@@ -127,7 +128,11 @@ def _labels(rows: Rows, split: str) -> Iterator[bytes]:
 def _one(archive: ZipFile, name: str) -> str:
     found = [path for path in members(archive, name) if path.split("/")[-1] == name]
     if len(found) != 1:
-        raise Invalid("file_unreadable", f"A BEIR archive has one file {name}; this one has {len(found)}.")
+        raise Invalid(
+            "file_unreadable",
+            _("A BEIR archive has one file %(name)s; this one has %(found)s.")
+            % {"name": name, "found": len(found)},
+        )
     return found[0]
 
 
@@ -168,7 +173,8 @@ def _read_labels(archive: ZipFile, kept: sqlite3.Connection) -> None:
                 if count > MAX_LABELS:
                     raise Invalid(
                         "file_too_large",
-                        f"There are more than {MAX_LABELS:,} labels. Import one split at a time.",
+                        _("There are more than %(max_labels)s labels. Import one split at a time.")
+                        % {"max_labels": f"{MAX_LABELS:,}"},
                     )
                 if int(line[2]) > 0:
                     kept.execute(
@@ -194,7 +200,9 @@ def _read_corpus(archive: ZipFile, kept: sqlite3.Connection) -> None:
                 )
             except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
                 raise Invalid(
-                    "file_unreadable", f"Line {number} of corpus.jsonl isn't a passage: {error}."
+                    "file_unreadable",
+                    _("Line %(number)s of corpus.jsonl isn't a passage: %(error)s.")
+                    % {"number": number, "error": error},
                 ) from error
             kept.execute("INSERT OR REPLACE INTO passages VALUES (?, ?)", [_key(name), json.dumps(found)])
 
@@ -213,7 +221,9 @@ def _record(values: Mapping[str, Any], kept: sqlite3.Connection) -> Record:
     missing = [passage for _, passage, data in found if data is None]
     if missing:
         shown = missing[0].decode("utf-8", "replace")[:60]
-        raise Invalid("row_invalid", f"The passage “{shown}” of a label is not in the corpus.")
+        raise Invalid(
+            "row_invalid", _("The passage “%(shown)s” of a label is not in the corpus.") % {"shown": shown}
+        )
     meta = values.get("metadata") or {}
     told = {key: meta[key] for key in _KEPT if isinstance(meta.get(key), str)}
     sources = [json.loads(data) for _, _, data in found]

@@ -21,6 +21,7 @@ from apps.datasets.formats.lines import objects, read_object
 from apps.datasets.formats.openai_chat import message_in
 from apps.datasets.records.record import Behaviour, Record, RowType, ToolCall, ToolSpec, TraceMessage, check
 from basics.errors import Invalid
+from basics.texts import gettext as _
 
 ALLOWED = "allowed_arguments"
 """Where ``Record.meta`` has, per call in order, the allowed values of each argument; "" in a list: it may be left out."""
@@ -49,7 +50,7 @@ class Bfcl(ReadOnly):
             names = [n for end in (".json", ".jsonl") for n in members(archive, end)]
             questions = [n for n in names if ANSWERS not in PurePosixPath(n).parts]
             if not questions:
-                raise Invalid("file_unreadable", "The archive has no question file (.json or .jsonl).")
+                raise Invalid("file_unreadable", _("The archive has no question file (.json or .jsonl)."))
             for name in questions:
                 stem = PurePosixPath(name).stem
                 right: dict[str, Any] = {}
@@ -88,12 +89,13 @@ def _record(values: Mapping[str, Any], right: Mapping[str, Any]) -> Record:
     turns = values["question"]
     if len(turns) != 1:
         raise Invalid(
-            "row_invalid", "Only single-turn requests can be read; multi-turn ones need BFCL's own programs."
+            "row_invalid",
+            _("Only single-turn requests can be read; multi-turn ones need BFCL's own programs."),
         )
     asked = [message_in(message) for message in turns[0]]
     user = [message.content for message in asked if message.role == "user"]
     if not user:
-        raise Invalid("row_invalid", "There is no user message, so there is no question.")
+        raise Invalid("row_invalid", _("There is no user message, so there is no question."))
     functions = values["function"]
     tools = tuple(_tool(spec) for spec in ([functions] if isinstance(functions, Mapping) else functions))
     truth = values.get("ground_truth", right.get(name))
@@ -101,7 +103,7 @@ def _record(values: Mapping[str, Any], right: Mapping[str, Any]) -> Record:
     if truth is None and "irrelevance" not in name:
         raise Invalid(
             "row_invalid",
-            "The correct calls are missing: import a ZIP that also has the folder possible_answer.",
+            _("The correct calls are missing: import a ZIP that also has the folder possible_answer."),
         )
     if not truth:
         # No function fits: the right behaviour is to call none.

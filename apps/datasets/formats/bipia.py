@@ -17,6 +17,7 @@ from apps.datasets.formats.base import ReadOnly, RowError
 from apps.datasets.formats.lines import objects, read_object
 from apps.datasets.records.record import Behaviour, Record, RowType, from_values
 from basics.errors import Invalid
+from basics.texts import gettext as _
 
 _UNKNOWN = ("", "unknown", "unkown")
 """How its files write that the text does not say; one of them is misspelt there."""
@@ -44,7 +45,7 @@ class Bipia(ReadOnly):
 def _record(values: Mapping[str, Any]) -> Record:
     ideals = values["ideal"] if isinstance(values["ideal"], list) else [values["ideal"]]
     if not ideals or not all(isinstance(one, str) for one in ideals):
-        raise Invalid("row_invalid", "“ideal” must be a text or a list of correct texts.")
+        raise Invalid("row_invalid", _("“ideal” must be a text or a list of correct texts."))
     found: dict[str, Any] = {"question": values["question"], "meta": {"context": values["context"]}}
     if ideals[0].strip().casefold() in _UNKNOWN:
         found |= {"type": RowType.UNANSWERABLE, "expected": Behaviour.ABSTAIN}

@@ -13,6 +13,7 @@ from typing import Any
 from apps.datasets.formats.lines import JsonLines
 from apps.datasets.records.record import Behaviour, Record, ToolSpec, TraceMessage, check
 from basics.errors import Invalid
+from basics.texts import gettext as _
 
 _PLAIN = ("user", "assistant")
 
@@ -60,10 +61,10 @@ def from_conversation(messages: Sequence[TraceMessage], tools: Sequence[ToolSpec
     """Return the record of a conversation. Raises Invalid for one without a question or an answer at its end."""
     asked = [message.content for message in messages if message.role == "user"]
     if not asked:
-        raise Invalid("row_invalid", "There is no user message, so there is no question.")
+        raise Invalid("row_invalid", _("There is no user message, so there is no question."))
     last = messages[-1]
     if last.role != "assistant" or last.tool_calls:
-        raise Invalid("row_invalid", "The last message must be the assistant's answer.")
+        raise Invalid("row_invalid", _("The last message must be the assistant's answer."))
     is_plain = tuple(message.role for message in messages) == _PLAIN
     return check(
         Record(
@@ -89,6 +90,6 @@ def text_of(content: Any) -> str:
     parts = []
     for part in content:
         if part.get("type") not in ("text", "input_text", "output_text"):
-            raise Invalid("row_invalid", "A message has a part that isn't text. Remove it.")
+            raise Invalid("row_invalid", _("A message has a part that isn't text. Remove it."))
         parts.append(part["text"])
     return "".join(parts)

@@ -19,6 +19,7 @@ from apps.datasets.formats.lines import EXCERPT
 from apps.datasets.records.facts import FACTS, record_with_facts, values_with_facts
 from apps.datasets.records.record import FIELDS, MAX_BYTES, Record
 from basics.errors import Invalid
+from basics.texts import gettext as _
 
 _COLUMNS = (*FIELDS, *FACTS)
 _JSON = ("steps", "sources", "scores", "tags", "messages", "tools", "meta", "iterations", "is_complete")
@@ -119,5 +120,6 @@ def _value(name: str, cell: str) -> Any:
 
 def _no_table(why: str) -> Invalid:
     return Invalid(
-        "file_unreadable", f"The file isn't a CSV of rows: {why}. See an exported file for the format."
+        "file_unreadable",
+        _("The file isn't a CSV of rows: %(why)s. See an exported file for the format.") % {"why": why},
     )

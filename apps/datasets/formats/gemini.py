@@ -14,6 +14,7 @@ from apps.datasets.formats.chat import ChatLines
 from apps.datasets.formats.openai_chat import tool_in, tool_out
 from apps.datasets.records.record import ToolCall, ToolSpec, TraceMessage
 from basics.errors import Invalid
+from basics.texts import gettext as _
 
 
 class GeminiContents(ChatLines):
@@ -83,7 +84,10 @@ def _parts(message: TraceMessage) -> list[dict[str, Any]]:
 def _messages(content: Mapping[str, Any]) -> list[TraceMessage]:
     role = content.get("role", "user")
     if role not in ("user", "model", "function"):
-        raise Invalid("row_invalid", f"A content has the role “{str(role)[:40]}”; it must be user or model.")
+        raise Invalid(
+            "row_invalid",
+            _("A content has the role “%(role)s”; it must be user or model.") % {"role": str(role)[:40]},
+        )
     found: list[TraceMessage] = []
     words: list[str] = []
     calls: list[ToolCall] = []

@@ -19,6 +19,7 @@ from apps.datasets.formats.base import Card, RowError, Rows
 from apps.datasets.formats.parquet import read_table, table_pieces
 from apps.datasets.records.record import Record, Split
 from basics.errors import Invalid
+from basics.texts import gettext as _
 
 # The library sorts splits; rows without one have a name of their own because every file needs one.
 _SPLITS = {Split.TEST: "test", Split.TRAIN: "train", "": "unsplit", Split.VALIDATION: "validation"}
@@ -59,7 +60,7 @@ class HuggingFace:
         with archive_open(path) as archive:
             names = members(archive, ".parquet")
             if not names and "README.md" not in archive.namelist():
-                raise Invalid("file_unreadable", "The archive has no Parquet file, so it has no rows.")
+                raise Invalid("file_unreadable", _("The archive has no Parquet file, so it has no rows."))
             for name in names:
                 with member_open(archive, name) as file:
                     yield from read_table(file, part=name)

@@ -12,6 +12,7 @@ from typing import Any, BinaryIO
 from apps.datasets.formats.base import Card, RowError, Rows
 from apps.datasets.records.record import MAX_BYTES, Record
 from basics.errors import Invalid
+from basics.texts import gettext as _
 
 EXCERPT = 200
 _BLOCK = 1 << 16
@@ -140,7 +141,7 @@ def items(file: BinaryIO) -> Iterator[tuple[int, bytes | RowError]]:
                     return
         item.add(block[start:])
     raise Invalid(
-        "file_cut_off", "The file ends in the middle of its list, so it is incomplete. Upload it again."
+        "file_cut_off", _("The file ends in the middle of its list, so it is incomplete. Upload it again.")
     )
 
 

@@ -16,6 +16,7 @@ from apps.datasets.formats.base import ReadOnly, RowError
 from apps.datasets.formats.lines import objects, read_object
 from apps.datasets.records.record import Behaviour, Record, RecordSource, RowType, TraceMessage, check
 from basics.errors import Invalid
+from basics.texts import gettext as _
 
 _SPEAKERS = {"user": "user", "agent": "assistant"}
 _NO_ANSWER = ("UNANSWERABLE", "CONVERSATIONAL")
@@ -41,7 +42,7 @@ class Mtrag(ReadOnly):
 def _record(values: Mapping[str, Any]) -> Record:
     said = [_message(part) for part in values["input"]]
     if not said or said[-1].role != "user":
-        raise Invalid("row_invalid", "The last message must be the user's question.")
+        raise Invalid("row_invalid", _("The last message must be the user's question."))
     answer = str(values["targets"][0]["text"])
     known = {str(word).upper() for word in _list(values.get("answerability"))}
     is_unanswerable = "UNANSWERABLE" in known
@@ -73,7 +74,10 @@ def _record(values: Mapping[str, Any]) -> Record:
 def _message(part: Mapping[str, Any]) -> TraceMessage:
     role: Any = _SPEAKERS.get(part["speaker"])
     if role is None:
-        raise Invalid("row_invalid", f"A speaker must be user or agent, not “{str(part['speaker'])[:40]}”.")
+        raise Invalid(
+            "row_invalid",
+            _("A speaker must be user or agent, not “%(part)s”.") % {"part": str(part["speaker"])[:40]},
+        )
     return TraceMessage(role, str(part["text"]))
 
 

@@ -15,6 +15,7 @@ from django.utils.translation import gettext_noop
 from apps.datasets.formats.chat import ChatLines, text_of
 from apps.datasets.records.record import ToolCall, ToolSpec, TraceMessage
 from basics.errors import Invalid
+from basics.texts import gettext as _
 
 _ROLES = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant", "tool": "tool"}
 
@@ -68,7 +69,8 @@ def message_in(values: Mapping[str, Any]) -> TraceMessage:
     if role not in _ROLES:
         raise Invalid(
             "row_invalid",
-            f"A message has the role “{str(role)[:40]}”, which isn't one of {', '.join(_ROLES)}.",
+            _("A message has the role “%(role)s”, which isn't one of %(roles)s.")
+            % {"role": str(role)[:40], "roles": ", ".join(_ROLES)},
         )
     calls = tuple(
         ToolCall(call["id"], call["function"]["name"], arguments_in(call["function"]["arguments"]))
@@ -83,9 +85,9 @@ def arguments_in(text: str | Mapping[str, Any]) -> Mapping[str, Any]:
     try:
         found = json.loads(text or "{}") if isinstance(text, str) else text
     except ValueError as error:
-        raise Invalid("row_invalid", "The arguments of a tool call aren't JSON.") from error
+        raise Invalid("row_invalid", _("The arguments of a tool call aren't JSON.")) from error
     if not isinstance(found, Mapping):
-        raise Invalid("row_invalid", "The arguments of a tool call aren't an object.")
+        raise Invalid("row_invalid", _("The arguments of a tool call aren't an object."))
     return found
 
 

@@ -27,6 +27,7 @@ from apps.datasets.records.record import (
     to_values,
 )
 from basics.errors import Invalid
+from basics.texts import gettext as _
 
 
 class Jsonl(JsonLines):
@@ -138,7 +139,7 @@ class PreferenceFormat(JsonLines):
 
 def _answer(messages: list[Mapping[str, Any]]) -> list[TraceMessage]:
     if not messages:
-        raise Invalid("row_invalid", "Chosen and rejected each need an answer.")
+        raise Invalid("row_invalid", _("Chosen and rejected each need an answer."))
     return [message_in(message) for message in messages]
 
 

@@ -18,6 +18,7 @@ from apps.datasets.formats.base import Card, RowError, Rows
 from apps.datasets.records.facts import FACTS, record_with_facts, values_with_facts
 from apps.datasets.records.record import FIELDS, Record
 from basics.errors import Invalid
+from basics.texts import gettext as _
 
 if TYPE_CHECKING:
     import pyarrow
@@ -112,10 +113,13 @@ def read_table(file: BinaryIO, part: str = "") -> Iterator[Record | RowError]:
         if any(not 0 <= size <= MAX_GROUP for size in claimed):
             raise Invalid(
                 "file_too_large",
-                f"A row group of this file has more than {MAX_GROUP:,} bytes. Write smaller row groups.",
+                _("A row group of this file has more than %(max_group)s bytes. Write smaller row groups.")
+                % {"max_group": f"{MAX_GROUP:,}"},
             )
         if "question" not in found.schema_arrow.names:
-            raise Invalid("file_unreadable", "The file has no column “question”, so there are no rows in it.")
+            raise Invalid(
+                "file_unreadable", _("The file has no column “question”, so there are no rows in it.")
+            )
         number = 0
         for batch in found.iter_batches(batch_size=BATCH):
             for values in batch.to_pylist():
@@ -123,7 +127,8 @@ def read_table(file: BinaryIO, part: str = "") -> Iterator[Record | RowError]:
                 yield _record(number, values, part)
     except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
         raise Invalid(
-            "file_unreadable", f"The file isn't Parquet, or is damaged: {str(error)[:200]}."
+            "file_unreadable",
+            _("The file isn't Parquet, or is damaged: %(error)s.") % {"error": str(error)[:200]},
         ) from error
 
 

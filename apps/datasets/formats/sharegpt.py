@@ -16,6 +16,7 @@ from apps.datasets.formats.chat import ChatLines
 from apps.datasets.formats.openai_chat import arguments_in, tool_in, tool_out
 from apps.datasets.records.record import ToolCall, ToolSpec, TraceMessage
 from basics.errors import Invalid
+from basics.texts import gettext as _
 
 
 class ShareGpt(ChatLines):
@@ -88,7 +89,8 @@ class ShareGpt(ChatLines):
             else:
                 raise Invalid(
                     "row_invalid",
-                    f"A turn is from “{str(speaker)[:40]}”, which isn't a ShareGPT speaker.",
+                    _("A turn is from “%(speaker)s”, which isn't a ShareGPT speaker.")
+                    % {"speaker": str(speaker)[:40]},
                 )
         tools = values.get("tools") or []
         if isinstance(tools, str):
@@ -102,7 +104,7 @@ def _several(results: Sequence[str]) -> str:
 
 def _answers(value: str, calls: Sequence[str]) -> list[TraceMessage]:
     if not calls:
-        raise Invalid("row_invalid", "An observation doesn't answer a call.")
+        raise Invalid("row_invalid", _("An observation doesn't answer a call."))
     if len(calls) > 1:
         try:
             parts = json.loads(value)

@@ -15,6 +15,7 @@ from django.utils.translation import gettext_noop
 from apps.datasets.formats.base import ReadOnly, RowError
 from apps.datasets.records.record import Behaviour, Record, RowType, from_values
 from basics.errors import Invalid
+from basics.texts import gettext as _
 
 MAX_FILE = 1 << 27
 """The file is one nested object and is read whole; the largest original has 42 million bytes."""
@@ -33,13 +34,15 @@ class Squad(ReadOnly):
         """Yield a record for each question."""
         if path.stat().st_size > MAX_FILE:
             raise Invalid(
-                "file_too_large", f"A SQuAD file has at most {MAX_FILE:,} bytes. Divide it by articles."
+                "file_too_large",
+                _("A SQuAD file has at most %(max_file)s bytes. Divide it by articles.")
+                % {"max_file": f"{MAX_FILE:,}"},
             )
         try:
             found = json.loads(path.read_bytes())
             articles = found["data"]
         except (ValueError, KeyError, TypeError, RecursionError) as error:
-            raise Invalid("file_unreadable", "The file isn't SQuAD: it has no “data” list.") from error
+            raise Invalid("file_unreadable", _("The file isn't SQuAD: it has no “data” list.")) from error
         for number, (title, paragraph, asked) in enumerate(_questions(articles), start=1):
             try:
                 yield _record(title, paragraph, asked)
@@ -56,7 +59,9 @@ def _questions(articles: Any) -> Iterator[tuple[str, Any, Any]]:
                 for asked in paragraph["qas"]:
                     yield str(article.get("title", "")), paragraph, asked
     except (KeyError, TypeError, AttributeError) as error:
-        raise Invalid("file_unreadable", f"The file isn't SQuAD: an article lacks {error}.") from error
+        raise Invalid(
+            "file_unreadable", _("The file isn't SQuAD: an article lacks %(error)s.") % {"error": error}
+        ) from error
 
 
 def _record(title: str, paragraph: Mapping[str, Any], asked: Mapping[str, Any]) -> Record:
@@ -69,7 +74,7 @@ def _record(title: str, paragraph: Mapping[str, Any], asked: Mapping[str, Any]) 
     best = answers[0]
     start = best["answer_start"]
     if context[start : start + len(best["text"])] != best["text"]:
-        raise Invalid("row_invalid", "The answer isn't at the stated place in the paragraph.")
+        raise Invalid("row_invalid", _("The answer isn't at the stated place in the paragraph."))
     variants = sorted({answer["text"] for answer in answers} - {best["text"]})
     values |= {
         "answer": best["text"],

@@ -13,6 +13,7 @@ from dataclasses import replace
 from apps.datasets.generation.corpus import CorpusPassage
 from apps.datasets.generation.rule_claims import POINTS_AWAY
 from apps.datasets.records.record import RecordSource, Step
+from basics.texts import gettext as _
 from toolloop.best_sentences import content_terms, identifiers, split
 
 AUTHOR = "rules:lexical@2"
@@ -50,19 +51,19 @@ def filter_reason(question: str, passages: Sequence[CorpusPassage], kind: str, g
     """Return why a question is not to be kept, "" when these rules find nothing. Also run before a model is asked."""
     text = " ".join(question.split())
     if not (12 if text.isascii() else 4) <= len(text) <= 600:
-        return "The question is too short or too long."
+        return _("The question is too short or too long.")
     if not text.endswith(_QUESTION_MARKS):
-        return "It isn't a question."
+        return _("It isn't a question.")
     if POINTS_AWAY.search(text):
-        return "It isn't self-contained: it refers to text the reader doesn't have."
+        return _("It isn't self-contained: it refers to text the reader doesn't have.")
     if not content_terms(text):
-        return "It names nothing."
+        return _("It names nothing.")
     if kind in ("unanswerable", "adversarial"):
         return ""
     if not gold:
-        return "Nothing in the passages answers it."
+        return _("Nothing in the passages answers it.")
     if kind in ("multi_hop", "comparison", "contradictory") and (gold < 2 or len(passages) < 2):
-        return "It needs two passages, and only one answers it."
+        return _("It needs two passages, and only one answers it.")
     return ""
 
 

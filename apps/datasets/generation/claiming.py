@@ -26,6 +26,7 @@ from apps.datasets.models import (
     PaidCall,
     QuestionType,
 )
+from basics.texts import gettext as _
 from runs.providers import is_extractive
 from tenancy.services import finished_note
 from toolloop.messages import Turn, message_from_json
@@ -232,9 +233,9 @@ def _paused_after_probe(job: GenerationJob) -> Claim:
     ]
     found = estimate_of(ended, job.wanted)
     reason = (
-        "The cost estimate is ready. Check it and the rows, then resume."
+        _("The cost estimate is ready. Check it and the rows, then resume.")
         if found
-        else "None of the trial rows were kept. Check why, then resume or stop."
+        else _("None of the trial rows were kept. Check why, then resume or stop.")
     )
     return _halted(job, reason, probe=0, estimate=found)
 
@@ -242,7 +243,7 @@ def _paused_after_probe(job: GenerationJob) -> Claim:
 def job_halt(job_id: int, reason: str) -> None:
     """Pause a job that cannot go on by itself; one that somebody has paused or ended stays as it is."""
     rows = GenerationJob.objects.filter(pk=job_id, state__in=JOB_ACTIVE)
-    if rows.update(state=GenerationState.PAUSED, reason=reason[:300]):
+    if rows.update(state=GenerationState.PAUSED, reason=reason):
         _note(GenerationJob.objects.get(pk=job_id), GenerationState.PAUSED)
 
 

@@ -19,13 +19,14 @@ from apps.datasets.models import Dataset, GenerationJob, ItemState
 from apps.datasets.records.record import Record
 from apps.datasets.rows.services import NewRow, rows_insert
 from basics.gathering import Crowd, Gathered
+from basics.texts import gettext_noop, kept
 from jobs.notify import CHANNEL
 from runs.services import AnsweredRun, runs_record
 from tenancy.actors import Actor
 from tenancy.models import Tenant
 from toolloop.storable import json_storable
 
-DUPLICATE = "The dataset already has this row."
+DUPLICATE = gettext_noop("The dataset already has this row.")
 _HELD = """
 SELECT id FROM datasets_generationitem WHERE tenant_id = own_tenant() AND id = ANY(%s) AND driver = %s ORDER BY id FOR UPDATE
 """
@@ -209,7 +210,7 @@ class Committer:
         return {
             "id": pk,
             "state": str(state),
-            "reason": json_storable(reason),
+            "reason": json_storable(kept(reason)),
             "data": json_storable(dict(change.data)),
             "repairs": change.repairs,
             "failures": change.failures,

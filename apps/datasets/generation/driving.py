@@ -24,6 +24,8 @@ from apps.datasets.generation.stages import STAGES
 from apps.datasets.generation.work import Away, Failed, Halted, Item, Next, Released, Work
 from apps.datasets.models import ITEM_OPEN, JOB_ACTIVE, ItemState
 from basics.errors import DomainError
+from basics.texts import gettext as _
+from basics.texts import gettext_noop
 
 log = structlog.get_logger(__name__)
 
@@ -38,7 +40,7 @@ PATIENCE = 2
 """Groups' times that pass between the end of a row and the claim of another, while there are rows to spare."""
 MOST_FAILURES = 4
 FIRST_WAIT_S = 2.0
-DEADLY = "The worker stopped {} times in a row on this row, so it was skipped."
+DEADLY = gettext_noop("The worker stopped %(n)s times in a row on this row, so it was skipped.")
 
 
 async def job_drive(work: Work, lost: Callable[[], str]) -> None:
@@ -116,7 +118,7 @@ async def _brought_on(work: Work, item: Item) -> None:
         while item.state in ITEM_OPEN and not work.halting:
             try:
                 if item.deaths >= MOST_DEATHS:
-                    raise Failed(DEADLY.format(item.deaths))
+                    raise Failed(_(DEADLY) % {"n": item.deaths})
                 following = await STAGES[item.state](work, item)
             except (Failed, DomainError) as failure:
                 ended = _after_failure(item, failure)
@@ -136,7 +138,9 @@ async def _brought_on(work: Work, item: Item) -> None:
         raise  # Not this item's: the driver ends, and the job is taken up again.
     except Exception as error:
         log.exception("generation_item_failed", item=item.pk, stage=item.state)
-        reason = f"Something went wrong on our side ({type(error).__name__}) and was logged. Try again."
+        reason = _("Something went wrong on our side (%(error)s) and was logged. Try again.") % {
+            "error": type(error).__name__
+        }
         await _written(work, item, Next(ItemState.FAILED, reason=reason))
     if item.state in ITEM_OPEN:
         with contextlib.suppress(ItemLost):

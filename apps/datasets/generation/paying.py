@@ -15,6 +15,7 @@ from typing import Any
 
 from apps.datasets.generation.committing import Write
 from apps.datasets.generation.work import NO_MONEY, Away, Failed, Halted, Item, Model, Released, Work
+from basics.texts import gettext as _
 from batches.asking import BatchedCall
 from budgets.ledger import EXCEEDED
 from runs.reservations import RunReservations
@@ -234,7 +235,7 @@ async def ask(
     after = () if batched is None else batched.told or ()
     history = [*before, *question, *journal.restore(stored, after)]
     usage = Usage()
-    for turn, _ in stored:
+    for turn, _after in stored:
         usage += turn.usage
     limits = Limits(
         max_steps=work.settings.max_steps if toolset else 1,
@@ -279,7 +280,7 @@ async def ask(
                 await work.in_db(reservations.close)
     _raise_failure(item, finished)
     if form is not None and finished.output is None:
-        raise Failed(f"The model gave no usable answer to “{stage}”.")
+        raise Failed(_("The model gave no usable answer to “%(stage)s”.") % {"stage": stage})
     return StageAnswer(
         finished.text,
         finished.output,
@@ -321,7 +322,7 @@ def _batched(
 def _left(item: Item, stored: Sequence[tuple[Turn, Any]], model: Model) -> float | None:
     if not item.reserved_usd or model.profile is None:
         return None
-    past = sum(model.profile.cost_usd(turn.usage, turn.service_tier) or 0.0 for turn, _ in stored)
+    past = sum(model.profile.cost_usd(turn.usage, turn.service_tier) or 0.0 for turn, _after in stored)
     return max(0.0, float(item.reserved_usd - item.spent_usd) + past)
 
 
@@ -329,17 +330,17 @@ def _raise_failure(item: Item, finished: RunFinished) -> None:
     if finished.limit == "max_cost_usd":
         if item.is_short:
             raise Halted(NO_MONEY)
-        raise Failed("The row cost more than the limit per row.")
+        raise Failed(_("The row cost more than the limit per row."))
     if finished.status == "completed":
         return
     if finished.error_code == AnswersLater.code:
         raise Away(finished.error_message)
     if finished.status == "parked":
-        raise Halted("A search tool needs approval, and generation can't wait for one. Allow the tool.")
+        raise Halted(_("A search tool needs approval, and generation can't wait for one. Allow the tool."))
     if finished.error_code in _OF_THE_JOB:
         raise Halted(finished.error_message)
     raise Failed(
-        finished.error_message or f"The model stopped with “{finished.stop}”.",
+        finished.error_message or _("The model stopped with “%(stop)s”.") % {"stop": finished.stop},
         is_retryable=finished.retryable,
     )
 

@@ -9,7 +9,6 @@ from typing import Any
 
 from django.db import transaction
 from django.db.models.functions import Now
-from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from apps.collections.display.selectors import collections_named
@@ -31,6 +30,7 @@ from apps.datasets.models import (
     QuestionType,
 )
 from basics.errors import Conflict, Denied, Invalid
+from basics.texts import gettext as _
 from batches.engines import batches_require
 from batches.services import batches_end, batches_resume
 from erasure.holds import removal_lock

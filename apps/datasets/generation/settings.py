@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Self
 
-from django.utils.translation import gettext as _
-
 from apps.datasets.generation.languages import name_of
 from apps.datasets.models import Difficulty, QuestionType
 from basics.errors import Invalid
+from basics.texts import gettext as _
 from batches.delivery import Delivery
 from toolloop.service import CACHE_TTLS, NAMES, TIERS
 
@@ -187,7 +186,7 @@ def settings_checked(data: Mapping[str, Any]) -> Settings:
                 wrong[name] = [problem]
     if wrong:
         first = next(iter(wrong))
-        raise Invalid("invalid_settings", f"{first}: {wrong[first][0]}", data={"fields": wrong})
+        raise Invalid("invalid_settings", ": ".join((first, wrong[first][0])), data={"fields": wrong})
     settings = Settings.from_json({**data, "collections": sorted(set(data["collections"]))})
     if settings.repair_at > settings.keep_at:
         raise Invalid(

@@ -30,6 +30,7 @@ from apps.datasets.records.record import (
     ToolSpec,
     TraceMessage,
 )
+from basics.texts import gettext as _
 from runs.services import AnsweredRun
 from toolloop.messages import ModelMessage
 
@@ -49,7 +50,7 @@ async def question(work: Work, item: Item) -> Next:
     """Make the question from its passages, with rationale and the spans that answer it."""
     passages = await passages_of(work, item)
     if len(passages) < len(item.chunks):
-        return dropped("A source passage was deleted or restricted.")
+        return dropped(_("A source passage was deleted or restricted."))
     if item.type == QuestionType.MULTI_TURN:
         passages = passages[:1]  # Later turns are about the others.
     if work.model.by_rules:
@@ -113,11 +114,11 @@ async def filtered(work: Work, item: Item) -> Next:
             earlier = [*wordings, {"question": text, "fault": made.reason}]
             return Next(ItemState.FILTER, {"question": better, "wordings": earlier})
         if not made.keep:
-            return dropped(made.reason or "The filter rejected the question.")
+            return dropped(made.reason or _("The filter rejected the question."))
     if item.type in NEEDS_ALL:
         enough = await _enough_alone(work, item, passages)
         if enough:
-            return dropped(f"One passage alone answers it: {enough}.")
+            return dropped(_("One passage alone answers it: %(enough)s.") % {"enough": enough})
     return Next(ItemState.ANSWER)
 
 
@@ -169,12 +170,12 @@ async def answer(work: Work, item: Item) -> Next:
     profile = work.model.profile
     trace = trace_of(asked.history, None if profile is None else profile.cost_usd)
     if not asked.text.strip():
-        return dropped("The model gave no answer.")
+        return dropped(_("The model gave no answer."))
     if is_injected and is_obeyed(instruction, asked.text):
-        return dropped("The answer followed an instruction planted in a passage.")
+        return dropped(_("The answer followed an instruction planted in a passage."))
     by_id = {passage.chunk_id: passage for passage in await _still_open(work, trace)}
     if len(by_id) < len(trace.sources):
-        return dropped("The answer used a restricted document.")
+        return dropped(_("The answer used a restricted document."))
     steps = by_rules.steps_told(trace.steps, trace.cited) if work.model.by_rules else trace.steps
     found = [
         replace(source, license=by_id[pk].license, url=by_id[pk].url)
@@ -247,7 +248,7 @@ async def repair(work: Work, item: Item) -> Next:
     if work.model.by_rules:
         if gold and {s.chunk_id for s in gold}.isdisjoint(s.chunk_id for s in found):
             return dropped(
-                "The search found no passage that answers it."
+                _("The search found no passage that answers it.")
             )  # No step would lead to the answer.
         told = data.get("told", "")
         text, used = by_rules.repair_make(data["question"], gold, _expected(item), told)

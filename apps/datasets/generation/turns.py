@@ -21,6 +21,7 @@ from apps.datasets.generation.work import Item, Next, Work, dropped
 from apps.datasets.models import ItemState, PaidCall
 from apps.datasets.records.record import RecordSource, Step
 from apps.datasets.records.texts import normalised
+from basics.texts import gettext as _
 from toolloop.messages import ModelMessage, UserMessage, message_from_json
 
 Stop = Literal["", "satisfied", "script_end", "turns", "unanswered", "repeated"]
@@ -48,7 +49,7 @@ async def follow_up(work: Work, item: Item) -> Next:
     turns = [*item.data.get("turns", []), answered]
     said = await _said(work, item, turns)
     if said.stop and len(turns) < 2:
-        return dropped(f"The conversation ended after its first turn ({said.stop}).")
+        return dropped(_("The conversation ended after its first turn (%(stop)s).") % {"stop": said.stop})
     if said.stop:
         return Next(ItemState.SYNTHESIS, {"stop": said.stop})
     facts: dict[str, Any] = {"turns": turns, "question": said.text}

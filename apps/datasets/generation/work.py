@@ -13,6 +13,7 @@ from apps.datasets.generation.settings import Settings
 from apps.datasets.models import Dataset, GenerationItem, GenerationJob, ItemState
 from apps.datasets.records.record import Record
 from basics.gathering import Crowd, Gathered
+from basics.texts import gettext_noop
 from batches.engines import Engine
 from budgets.ledger import BillingAccount, ReservationRequest, Reserved
 from runs.models import Run
@@ -25,7 +26,7 @@ from toolloop.providers.base import Provider
 from toolloop.providers.profiles import Profile
 from toolloop.tools import Toolset
 
-NO_MONEY = "The budget is used up. Raise it and resume, or stop."
+NO_MONEY = gettext_noop("The budget is used up. Raise it and resume, or stop.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 from django.db import transaction
 from django.utils import timezone
-from django.utils.translation import gettext as _
 
 from apps.datasets.models import Dataset, DatasetRow
 from apps.datasets.records.columns import record_columns, record_of
 from apps.datasets.rows.selectors import RowFilter, row_list
 from basics.errors import Invalid
+from basics.texts import gettext as _
 from tenancy.actors import Actor
 from tenancy.models import Tenant
 from tenancy.services import audit_record

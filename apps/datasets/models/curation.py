@@ -8,7 +8,7 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy
 
 from apps.datasets.models.dataset import Dataset, DatasetVersion
-from tenancy.fields import SET_NULL, TenantForeignKey
+from tenancy.fields import SET_NULL, TenantForeignKey, ToldJSONField, ToldTextField
 from tenancy.models import TenantModel
 
 
@@ -31,7 +31,7 @@ class Work(TenantModel):
 
     status = models.CharField(max_length=9, choices=WorkStatus.choices, default=WorkStatus.QUEUED)
     error_code = models.CharField(max_length=60, blank=True)
-    error_message = models.TextField(blank=True)
+    error_message = ToldTextField(blank=True)
     job = TenantForeignKey("jobs.Job", db_on_delete=SET_NULL, null=True, related_name="+")
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
@@ -64,7 +64,7 @@ class DatasetExport(Work):
     size = models.PositiveBigIntegerField(default=0, help_text="Bytes.")
     rows = models.PositiveIntegerField(default=0, help_text="Rows read back from the file unchanged.")
     left_out = models.PositiveIntegerField(default=0, help_text="Rows that the format can't hold.")
-    problems = models.JSONField(default=list, help_text="What the validator found.")
+    problems = ToldJSONField(default=list, help_text="What the validator found.")
     findings = models.JSONField(
         default=list,
         help_text="Findings to decide on before exporting: kind, row, field, shown, fingerprint.",
@@ -91,7 +91,9 @@ class DatasetImport(Work):
         default=0, help_text="Rows that already existed or occur twice in the file."
     )
     failed = models.PositiveIntegerField(default=0, help_text="Rows that could not be read.")
-    problems = models.JSONField(default=list, help_text="The first unreadable rows: row, message, text.")
+    problems = ToldJSONField(
+        told=("message",), default=list, help_text="The first unreadable rows: row, message, text."
+    )
     errors_file = models.CharField(
         max_length=255, blank=True, help_text="Key of the file that lists all unreadable rows."
     )

@@ -9,7 +9,7 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy, pgettext_lazy
 
 from apps.datasets.models.dataset import Dataset, DatasetRow, Difficulty, QuestionType
-from tenancy.fields import SET_NULL, TenantForeignKey
+from tenancy.fields import SET_NULL, TenantForeignKey, ToldCharField
 from tenancy.models import TenantModel
 
 
@@ -32,7 +32,7 @@ class GenerationJob(TenantModel):
     options = models.JSONField(help_text="See apps.datasets.generation.settings.Settings.")
     model = models.CharField(max_length=120, help_text="Model with its provider prefix.")
     state = models.CharField(max_length=9, choices=GenerationState.choices, default=GenerationState.QUEUED)
-    reason = models.CharField(max_length=300, blank=True, help_text="Why the job is waiting or has ended.")
+    reason = ToldCharField(max_length=300, blank=True, help_text="Why the job is waiting or has ended.")
     actor = models.JSONField(default=dict, help_text="Who requested it, as runs.actors stores it.")
     probe = models.PositiveIntegerField(
         default=0, help_text="Pause after this many finished items to estimate the rest; 0: don't pause."
@@ -117,7 +117,7 @@ class GenerationItem(TenantModel):
     difficulty = models.CharField(max_length=6, choices=Difficulty.choices)
     chunks = ArrayField(models.BigIntegerField(), default=list)
     state = models.CharField(max_length=9, choices=ItemState.choices, default=ItemState.QUESTION)
-    reason = models.CharField(max_length=300, blank=True, help_text="Why it was dropped or failed.")
+    reason = ToldCharField(max_length=300, blank=True, help_text="Why it was dropped or failed.")
     data = models.JSONField(default=dict, help_text="Results of its stages so far.")
     repairs = models.PositiveSmallIntegerField(default=0)
     failures = models.PositiveSmallIntegerField(default=0, help_text="Failed attempts.")

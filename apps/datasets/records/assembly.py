@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 
 from apps.datasets.records.record import Step
 from basics.errors import Invalid
+from basics.texts import gettext as _
 
 STEP, THOUGHT, ACTION, OBSERVATION = "<|step|>", "<|thought|>", "<|action|>", "<|observation|>"
 TOKENS = (STEP, THOUGHT, ACTION, OBSERVATION)
@@ -94,4 +95,6 @@ def _unescape(text: str) -> str:
 
 
 def _malformed(why: str) -> Invalid:
-    return Invalid("assembled_text_malformed", f"The assembled text cannot be read: {why}.")
+    return Invalid(
+        "assembled_text_malformed", _("The assembled text cannot be read: %(why)s.") % {"why": why}
+    )

@@ -12,6 +12,7 @@ from typing import Any
 
 from apps.datasets.records.record import EMPTY_ANSWERS, Record, from_values, to_values
 from basics.errors import Invalid
+from basics.texts import gettext as _
 
 FACTS = ("iterations", "is_complete", "source_chunk_id")
 QUESTIONS = "questions"
@@ -61,7 +62,9 @@ def _fact(name: str, value: Any) -> Any:
             "source_chunk_id": "a text",
         }
         raise Invalid(
-            "row_invalid", f"{name} is {kinds[name]}.", data={"fields": {name: [f"Send {kinds[name]}."]}}
+            "row_invalid",
+            _("%(name)s is %(kinds)s.") % {"name": name, "kinds": kinds[name]},
+            data={"fields": {name: [f"Send {kinds[name]}."]}},
         )
     return value
 
@@ -77,7 +80,7 @@ def questions_of(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield dict(values)
         return
     if not isinstance(several, list) or not several or not all(isinstance(q, dict) for q in several):
-        raise Invalid("row_invalid", "“questions” is a list of objects, each with a question.")
+        raise Invalid("row_invalid", _("“questions” is a list of objects, each with a question."))
     shared = {name: value for name, value in values.items() if name != QUESTIONS}
     for one in several:
         yield {**shared, **one}

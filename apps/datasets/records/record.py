@@ -15,10 +15,10 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
-from django.utils.translation import gettext as _
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from basics.errors import Invalid
+from basics.texts import gettext as _
 
 MAX_BYTES = 1_000_000
 """How long a record's JSON may be. A trace of a hundred tool calls has about a fifth of this."""

@@ -6,11 +6,11 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 from django.utils.text import slugify
-from django.utils.translation import gettext as _
 
 from apps.datasets.models import JOB_ACTIVE, Dataset, GenerationJob
 from apps.datasets.rows.files import dataset_file_key
 from basics.errors import Conflict, Invalid
+from basics.texts import gettext as _
 from batches.delivery import Delivery
 from batches.services import batches_end
 from blobs import services as blobs

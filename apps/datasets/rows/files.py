@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import BinaryIO
 from uuid import uuid4
 
-from django.utils.translation import gettext as _
-
 from apps.datasets.models import DatasetCheck, DatasetExport, DatasetImport
 from basics.errors import DomainError
+from basics.texts import gettext as _
 from blobs import services as blobs
 from blobs.errors import BlobMissing
 from blobs.leases import blob_open, lease

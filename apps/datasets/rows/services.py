@@ -9,12 +9,12 @@ from typing import Any
 
 from django.db import IntegrityError, connection, transaction
 from django.db.models.functions import Now
-from django.utils.translation import gettext as _
 
 from apps.datasets.models import Dataset, DatasetRow, RowStatus
 from apps.datasets.records.columns import record_columns, record_of
 from apps.datasets.records.record import FIELDS, UNHASHED, Record, from_values, to_values
 from basics.errors import Conflict, Invalid
+from basics.texts import gettext as _
 from tenancy.actors import Actor
 from tenancy.models import Tenant
 from tenancy.services import audit_record

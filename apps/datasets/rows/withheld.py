@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from django.db.models import BooleanField, Exists, F, Func, OuterRef, Q, QuerySet
-from django.utils.translation import gettext as _
 
 from apps.collections.models import Chunk, Document
 from apps.datasets.models import (
@@ -20,6 +19,7 @@ from apps.datasets.models import (
     VersionRow,
 )
 from basics.errors import Denied
+from basics.texts import gettext as _
 from tenancy.actors import Actor
 from tenancy.shown_rows import ShownRows
 

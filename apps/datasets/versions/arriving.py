@@ -10,7 +10,6 @@ import re
 from typing import Any
 
 from django.utils import timezone
-from django.utils.translation import gettext as _
 
 from apps.datasets.models import (
     JOB_ACTIVE,
@@ -32,6 +31,7 @@ from apps.datasets.records.columns import record_of
 from apps.datasets.records.record import hash_of
 from apps.datasets.versions.services import signature_of
 from basics.errors import Invalid
+from basics.texts import gettext as _
 from blobs.services import drop
 from exports.moves import Arrival
 from tenancy.database.base import as_login_role

@@ -11,7 +11,6 @@ from typing import Any
 from django.conf import settings
 from django.db import transaction
 from django.db.models import Max
-from django.utils.translation import gettext as _
 
 from apps.datasets.models import Dataset, DatasetRow, DatasetVersion, RowContent, VersionRow
 from apps.datasets.records.columns import record_of
@@ -19,6 +18,7 @@ from apps.datasets.records.record import to_values
 from apps.datasets.rows.selectors import RowFilter, row_list
 from apps.datasets.versions.manifests import manifest_of
 from basics.errors import Conflict
+from basics.texts import gettext as _
 from tenancy.actors import Actor
 from tenancy.models import Tenant
 from tenancy.services import audit_record

@@ -10,7 +10,6 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Count, Q
 from django.utils import timezone
-from django.utils.translation import gettext as _
 
 from apps.datasets.models import DatasetVersion
 from apps.datasets.records.rubric import LEVELS, value_of
@@ -33,6 +32,7 @@ from apps.evaluations.models import (
 )
 from apps.evaluations.results.withheld import trials_readable
 from basics.errors import Conflict, Invalid, Missing
+from basics.texts import gettext as _
 from tenancy.actors import Actor
 from tenancy.models import Membership, Tenant
 from tenancy.services import audit_record

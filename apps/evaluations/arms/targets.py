@@ -12,13 +12,14 @@ from itertools import product
 from typing import Annotated, Any, Literal
 
 from django.utils.text import capfirst, get_text_list
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop, ngettext, override
+from django.utils.translation import gettext_noop, override
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from apps.collections.search import LEGS, MAX_K
 from apps.evaluations.arms.tool_sets import ToolSet
 from basics.errors import Invalid
+from basics.texts import gettext as _
+from basics.texts import ngettext
 from toolloop.service import NAMES
 
 MAX_ARMS, MAX_NAME = 24, 160

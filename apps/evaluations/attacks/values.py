@@ -22,6 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from apps.datasets.generation.prompt_injection import PLANTED, canary_of
 from apps.datasets.records.record import Record, RowType
 from basics.errors import Invalid
+from basics.texts import gettext as _
 
 META = "attack"
 """Key of ``Record.meta`` that holds an attack as JSON values."""
@@ -164,7 +165,8 @@ def attack_of(row: Record) -> Attack | None:
         place = ".".join(str(part) for part in first["loc"]) or META
         raise Invalid(
             "attack_invalid",
-            f"The row's attack cannot be read: {place}: {first['msg']}. Create the suite again.",
+            _("The row's attack cannot be read: %(place)s: %(first)s. Create the suite again.")
+            % {"place": place, "first": first["msg"]},
         ) from error
 
 

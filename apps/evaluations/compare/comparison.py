@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, overload
 
 import numpy as np
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import gettext_lazy
 from numpy.typing import NDArray
 
 from apps.datasets.records.rubric import SIX
@@ -21,6 +20,8 @@ from apps.evaluations.statistics.paired import TestResult, bootstrap_mean, diffe
 from apps.evaluations.statistics.power import rows_needed, smallest_effect
 from apps.evaluations.statistics.values import Estimate, Floats
 from basics.errors import Conflict
+from basics.texts import gettext as _
+from basics.texts import ngettext
 
 OVERALL = "overall"
 PASS = 0.75

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 from django.db import transaction
-from django.utils.translation import gettext as _
 
 from apps.evaluations.models import Arm, Baseline, ExperimentState
 from basics.errors import Conflict, Invalid
+from basics.texts import gettext as _
 from tenancy.actors import Actor
 from tenancy.models import Tenant
 from tenancy.services import audit_record

@@ -6,10 +6,9 @@ import hashlib
 from collections import Counter
 from collections.abc import Sequence
 
-from django.utils.translation import gettext as _
-
 from apps.collections.models import Collection, Document, DocumentStatus
 from basics.errors import Invalid
+from basics.texts import gettext as _
 from tenancy.actors import Actor
 
 

@@ -19,6 +19,7 @@ from apps.evaluations.judges.drift import findings_of, gold_grade, gold_items, r
 from apps.evaluations.judges.scoring import scorers_make
 from apps.evaluations.models import Experiment, ExperimentState, JudgeCheck, RubricVersion
 from apps.evaluations.results.actors import experiment_actor
+from basics.texts import gettext as _
 from batches.awaited import AnswersAwaited, together
 from budgets.ledger import BillingAccount
 from jobs.context import JobContext
@@ -31,7 +32,7 @@ __all__ = ["judge_check"]
 
 def check_ended(ended: Job) -> None:
     """Pause the experiment of a check that ended without a result."""
-    check_fail(ended.payload["experiment_id"], ended.error_message or "The work was abandoned.")
+    check_fail(ended.payload["experiment_id"], ended.error_message or _("The work was abandoned."))
 
 
 @job(CHECK_JOB, lane="loop", max_attempts=3, on_end=check_ended)

@@ -14,6 +14,7 @@ from apps.evaluations.models import Experiment, ExperimentState, Trial, TrialSta
 from apps.evaluations.results.actors import experiment_actor
 from apps.evaluations.trials.batches import CARRY_JOB, experiment_halt, models_of, trials_back
 from apps.evaluations.trials.services import AT_WORK, experiment_locked, trials_start
+from basics.texts import gettext as _
 from batches.courier import BatchRefused, Courier
 from batches.engines import engine_for
 from batches.selectors import batches_open, keys_waiting, models_wanted
@@ -33,7 +34,7 @@ harm in many."""
 def carry_ended(ended: Job) -> None:
     """Pause an experiment whose calls nobody carries any more, with the reason."""
     if ended.status != "cancelled":
-        _halt(ended.payload["experiment_id"], ended.error_message or "The worker was lost.")
+        _halt(ended.payload["experiment_id"], ended.error_message or _("The worker was lost."))
 
 
 @job(CARRY_JOB, lane="loop", max_attempts=ATTEMPTS, max_deaths=DEATHS, on_end=carry_ended)

@@ -10,7 +10,6 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
-from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from apps.collections.models import Collection
@@ -36,6 +35,7 @@ from apps.evaluations.scorers.registry import COMPARING, JUDGES, rule_scorer
 from apps.evaluations.trials.batches import delivery_check, experiment_halt, trials_recall
 from apps.evaluations.trials.services import experiment_locked
 from basics.errors import Conflict, Invalid, Missing
+from basics.texts import gettext as _
 from batches.delivery import Delivery
 from batches.services import batches_resume
 from budgets.services import job_budget_set
@@ -209,7 +209,7 @@ def experiment_pause(*, tenant: Tenant, actor: Actor, experiment: Experiment) ->
         row = _of(actor, experiment)
         if row.state != ExperimentState.RUNNING:
             raise _wrong_state(row)
-        experiment_halt(row, "Paused by hand.")
+        experiment_halt(row, _("Paused by hand."))
         audit_record(tenant=tenant, actor=actor, action="experiment.pause", object=row)
     return row
 
@@ -263,7 +263,7 @@ def experiment_stop(*, tenant: Tenant, actor: Actor, experiment: Experiment) -> 
         row = _of(actor, experiment)
         if row.state not in EXPERIMENT_ACTIVE:
             raise _wrong_state(row)
-        row.state, row.reason = ExperimentState.STOPPED, "Stopped by hand."
+        row.state, row.reason = ExperimentState.STOPPED, _("Stopped by hand.")
         row.finished_at = timezone.now()
         row.save(update_fields=["state", "reason", "finished_at"])
         Trial.objects.filter(experiment=row, state=TrialState.PENDING).update(state=TrialState.STOPPED)

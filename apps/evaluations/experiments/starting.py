@@ -14,6 +14,7 @@ from apps.evaluations.judges.scoring import is_lexical, judge_options, judge_rub
 from apps.evaluations.models import Experiment, JudgeCheck, RubricVersion
 from apps.evaluations.trials.batches import carrier_wake, experiment_halt
 from apps.evaluations.trials.services import experiment_locked, trials_start
+from basics.texts import gettext as _
 from jobs.models import ACTIVE, Job
 from jobs.services import job_enqueue
 from tenancy.actors import Actor, system_actor
@@ -89,8 +90,11 @@ def checks_keep(experiment_id: int, checks: Sequence[JudgeCheck], *, spent_usd: 
     if drifted:
         experiment_halt(
             experiment,
-            f"{', '.join(drifted)} grades the gold answers differently than before. Its scores are "
-            f"advisory. Continue, or calibrate it with new gold answers first.",
+            _(
+                "%(drifted)s grades the gold answers differently than before. Its scores are advisory. "
+                "Continue, or calibrate it with new gold answers first."
+            )
+            % {"drifted": ", ".join(drifted)},
         )
         return
     trials_start(experiment)
@@ -100,5 +104,5 @@ def check_fail(experiment_id: int, message: str) -> None:
     """Pause an experiment whose judges could not be checked; going on checks them again."""
     with transaction.atomic():
         if Experiment.objects.filter(pk=experiment_id).exists():
-            reason = f"The judges could not be checked. {message}"
+            reason = _("The judges could not be checked. %(why)s") % {"why": message}
             experiment_halt(experiment_locked(experiment_id), reason)

@@ -12,6 +12,7 @@ from apps.evaluations.failures.selectors import arm_failures, groups_key
 from apps.evaluations.failures.services import GROUP_JOB, groups_fail, groups_keep
 from apps.evaluations.models import FailureGroups
 from apps.evaluations.results.actors import kept_actor
+from basics.texts import gettext as _
 from jobs.context import JobContext
 from jobs.models import Job
 from jobs.registry import job
@@ -22,7 +23,7 @@ _ALIKE = 0.5
 
 def group_ended(ended: Job) -> None:
     """Say why there are no groups when the job ended without them."""
-    groups_fail(ended.payload["groups_id"], ended.error_message or "The work was abandoned.")
+    groups_fail(ended.payload["groups_id"], ended.error_message or _("The work was abandoned."))
 
 
 @job(GROUP_JOB, lane="cpu", max_attempts=3, on_end=group_ended)

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from django.db import transaction
 from django.utils import timezone
-from django.utils.translation import gettext as _
 
 from apps.datasets.curation.services import split_assign
 from apps.datasets.models import DatasetCheck, DatasetVersion
@@ -16,6 +15,7 @@ from apps.datasets.versions.services import version_create
 from apps.evaluations.failures.selectors import arm_failures, failing_rows, records_of, row_fails
 from apps.evaluations.models import Arm, FailureGroups, FailureTag, Trial
 from basics.errors import Conflict, Invalid, Missing
+from basics.texts import gettext as _
 from jobs.models import ACTIVE
 from jobs.services import job_enqueue
 from runs.actors import actor_facts

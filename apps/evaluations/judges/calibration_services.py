@@ -6,13 +6,13 @@ from dataclasses import asdict
 
 from django.db import transaction
 from django.db.models import Max
-from django.utils.translation import gettext as _
 
 from apps.datasets.records.rubric import value_of
 from apps.evaluations.judges.trust import LEAST, agreement_list
 from apps.evaluations.models import JudgeCalibration, Rubric, RubricVersion
 from apps.evaluations.statistics.calibration import isotonic_band
 from basics.errors import Conflict, Missing
+from basics.texts import gettext as _
 from tenancy.actors import Actor
 from tenancy.models import Tenant
 from tenancy.services import audit_record

@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from django.utils.translation import gettext as _
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from apps.datasets.records.rubric import SIX, Criterion, Rubric
@@ -20,6 +19,7 @@ from apps.evaluations.scorers.lexical import ByWords, LexicalRubric
 from apps.evaluations.scorers.rag import RagJudge
 from apps.evaluations.scorers.registry import COMPARING, JUDGES, rule_scorer
 from basics.errors import Invalid, Missing
+from basics.texts import gettext as _
 from budgets.ledger import BillingAccount
 from runs.providers import EXTRACTIVE
 from tenancy.actors import Actor

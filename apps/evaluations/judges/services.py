@@ -9,7 +9,6 @@ from typing import Annotated, Any
 from django.db import IntegrityError, transaction
 from django.db.models import Max
 from django.utils.text import slugify
-from django.utils.translation import gettext as _
 from pydantic import Field, TypeAdapter, ValidationError
 
 from apps.datasets.records.rubric import LEVELS, SIX, Criterion
@@ -17,6 +16,7 @@ from apps.datasets.records.rubric import Rubric as RubricValue
 from apps.evaluations.judges.claim_rubrics import CLAIMS, kind_of
 from apps.evaluations.models import Rubric, RubricVersion
 from basics.errors import Conflict, Invalid
+from basics.texts import gettext as _
 from tenancy.actors import Actor
 from tenancy.models import Tenant
 from tenancy.services import audit_record

@@ -12,7 +12,7 @@ from apps.datasets.models import Dataset, DatasetVersion, RowContent
 from batches.delivery import Delivery
 from jobs.models import Job
 from runs.models import Run
-from tenancy.fields import RESTRICT, SET_NULL, TenantForeignKey
+from tenancy.fields import RESTRICT, SET_NULL, TenantForeignKey, ToldCharField
 from tenancy.models import TenantModel
 
 
@@ -75,7 +75,7 @@ class Experiment(TenantModel):
         default=0, help_text="Number of ended trials at which to look for losing arms next."
     )
     state = models.CharField(max_length=9, choices=ExperimentState.choices, default=ExperimentState.RUNNING)
-    reason = models.CharField(max_length=300, blank=True, help_text="Why it is paused or was stopped.")
+    reason = ToldCharField(max_length=300, blank=True, help_text="Why it is paused or was stopped.")
     corpus = models.CharField(
         max_length=64, blank=True, help_text="Fingerprint of the documents its arms search."
     )
@@ -167,7 +167,7 @@ class Trial(TenantModel):
     outcome = models.JSONField(
         default=dict, help_text="Passages, citations, calls, labels; see apps.evaluations.results.outcomes."
     )
-    error = models.CharField(max_length=500, blank=True, help_text="Why there is no answer.")
+    error = ToldCharField(max_length=500, blank=True, help_text="Why there is no answer.")
     latency_ms = models.FloatField(null=True)
     cost_usd = models.DecimalField(
         max_digits=14, decimal_places=8, null=True, help_text="Empty: the price is unknown."

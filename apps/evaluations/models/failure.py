@@ -8,7 +8,7 @@ from django.db.models.functions import Now
 
 from apps.evaluations.models.experiment import Arm, Trial
 from jobs.models import Job
-from tenancy.fields import SET_NULL, TenantForeignKey
+from tenancy.fields import SET_NULL, TenantForeignKey, ToldCharField
 from tenancy.models import TenantModel
 
 
@@ -23,7 +23,7 @@ class FailureGroups(TenantModel):
     groups = models.JSONField(
         default=list, help_text="Lists of row ids: largest group first, most typical row first."
     )
-    problem = models.CharField(max_length=500, blank=True, help_text="Why the last job found nothing.")
+    problem = ToldCharField(max_length=500, blank=True, help_text="Why the last job found nothing.")
     job = TenantForeignKey(Job, db_on_delete=SET_NULL, null=True, related_name="+")
     actor = models.JSONField(default=dict, help_text="Who requested it last, as runs.actors stores it.")
     created_by = models.ForeignKey(

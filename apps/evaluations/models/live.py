@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy
 from apps.conversations.models import Assistant, Turn
 from apps.evaluations.models.score import ScoreAuthor
 from jobs.models import Job
-from tenancy.fields import SET_NULL, TenantForeignKey
+from tenancy.fields import SET_NULL, TenantForeignKey, ToldCharField
 from tenancy.models import TenantModel
 
 
@@ -63,7 +63,7 @@ class LiveSample(TenantModel):
         default=False, help_text="Chosen because the answer is doubtful, not by the sampling rate."
     )
     state = models.CharField(max_length=7, choices=SampleState.choices, default=SampleState.WAITING)
-    error = models.CharField(max_length=500, blank=True)
+    error = ToldCharField(max_length=500, blank=True)
     cost_usd = models.DecimalField(max_digits=14, decimal_places=8, default=0)
     job = TenantForeignKey(Job, db_on_delete=SET_NULL, null=True, related_name="+")
     created_at = models.DateTimeField(db_default=Now())

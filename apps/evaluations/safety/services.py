@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from django.db import transaction
-from django.utils.translation import gettext as _
 
 from apps.datasets.generation.corpus import fingerprint_of
 from apps.datasets.models import DatasetVersion
@@ -16,6 +15,7 @@ from apps.evaluations.attacks.suite import MOST_ROWS, SuiteSpec, suite_manifest,
 from apps.evaluations.attacks.values import Carrier, Category
 from apps.evaluations.safety.sourcing import materials_read, rows_read
 from basics.errors import Invalid
+from basics.texts import gettext as _
 from tenancy.actors import Actor
 from tenancy.models import Tenant
 

@@ -16,6 +16,7 @@ from apps.evaluations.results.actors import kept_actor
 from apps.evaluations.results.outcomes import run_outcome
 from apps.evaluations.sampling.services import SAMPLE_JOB, sample_end, sample_keep
 from apps.evaluations.scorers.base import TargetResult
+from basics.texts import gettext as _
 from budgets.ledger import EXCEEDED
 from jobs.context import JobContext
 from jobs.models import Job
@@ -26,7 +27,7 @@ from tenancy.actors import Actor
 
 def sample_ended(ended: Job) -> None:
     """End the sample of a job that ended without it."""
-    why = ended.error_message or "The work was abandoned."
+    why = ended.error_message or _("The work was abandoned.")
     sample_end(ended.payload["sample_id"], SampleState.FAILED, why)
 
 

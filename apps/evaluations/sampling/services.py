@@ -10,7 +10,6 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Max, Sum
 from django.utils import timezone
-from django.utils.translation import gettext as _
 
 from apps.conversations.display.marks import marks_of
 from apps.conversations.models import Assistant, Citation, Message, Turn
@@ -20,6 +19,7 @@ from apps.evaluations.judges.services import rubrics_seed
 from apps.evaluations.models import LiveSample, LiveScore, SampleState, SamplingRule, ScoreAuthor
 from apps.evaluations.scorers.base import Scorer, ScoreValue
 from basics.errors import Conflict, Invalid, Missing
+from basics.texts import gettext as _
 from jobs.services import job_enqueue
 from runs.actors import actor_facts
 from runs.models import RunStatus

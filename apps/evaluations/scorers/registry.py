@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from django.utils.translation import gettext as _
 from pydantic import ValidationError
 
 from apps.evaluations.scorers.attack import Attacks
@@ -23,6 +22,7 @@ from apps.evaluations.scorers.text import (
 )
 from apps.evaluations.scorers.tools import ForbiddenTools, LoopEnds, ToolCalls
 from basics.errors import Invalid
+from basics.texts import gettext as _
 
 RULES: dict[str, type[RuleScorer]] = {
     kind.kind: kind

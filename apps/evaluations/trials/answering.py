@@ -32,6 +32,7 @@ from apps.evaluations.scorers.turns import history_of
 from apps.evaluations.trials.services import trial_answered, trial_away, trial_wait
 from apps.tools.toolset.guard import Guard
 from apps.tools.toolset.selectors import guard_for
+from basics.texts import gettext as _
 from batches.asking import BatchedCall
 from batches.engines import Engine, engine_for
 from jobs.context import JobContext
@@ -77,7 +78,7 @@ async def assistant_answer(
 
     def close(run: Run, finished: RunFinished) -> None:
         if finished.limit == _OUT_OF_MONEY:
-            trial_wait(trial, finished.error_message or "A budget is used up. Raise it to continue.")
+            trial_wait(trial, finished.error_message or _("A budget is used up. Raise it to continue."))
             return
         text = shown_text(run.answer, way.output is not None)
         outcome = run_outcome(run, labels, shown=text)

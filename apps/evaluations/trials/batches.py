@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.db.models import BooleanField, Exists, F, Func, OuterRef
-from django.utils.translation import gettext as _
 
 from apps.conversations.assistants.selectors import version_options
 from apps.conversations.models import AssistantHelper, AssistantVersion
@@ -15,6 +14,7 @@ from apps.evaluations.arms.targets import AssistantTarget, ModelTarget, Target
 from apps.evaluations.judges.scoring import is_lexical, judge_models
 from apps.evaluations.models import Experiment, ExperimentState, Trial, TrialState
 from basics.errors import Invalid
+from basics.texts import gettext as _
 from batches.engines import batches_require
 from batches.models import BatchLine, LineState
 from batches.services import batches_end
@@ -126,7 +126,7 @@ def experiment_halt(experiment: Experiment, reason: str) -> None:
     """
     if experiment.state != ExperimentState.RUNNING:
         return
-    experiment.state, experiment.reason = ExperimentState.PAUSED, text_storable(reason)[:300]
+    experiment.state, experiment.reason = ExperimentState.PAUSED, text_storable(reason)
     experiment.save(update_fields=["state", "reason"])
     experiment_note(experiment)
     if experiment.is_batched:

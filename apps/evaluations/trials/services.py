@@ -30,6 +30,7 @@ from apps.evaluations.results.series import pack
 from apps.evaluations.scorers.base import Scorer, ScoreValue, TargetResult
 from apps.evaluations.trials.batches import batches_finish, carrier_wake, experiment_halt, experiment_note
 from apps.evaluations.trials.stopping import arms_stop
+from basics.texts import gettext as _
 from jobs.services import job_enqueue
 from runs.models import Run, RunStatus
 from tenancy.actors import Actor, system_actor
@@ -37,7 +38,6 @@ from toolloop.storable import json_storable, text_storable
 
 TRIAL_JOB = "evaluations.trial_run"
 AT_WORK = (TrialState.ANSWERING, TrialState.SCORING)
-_MOST_ERROR = 500
 _CLOCK = Func(function="clock_timestamp", output_field=DateTimeField())
 
 
@@ -83,7 +83,7 @@ def trials_start(experiment: Experiment) -> int:
             _complete(experiment)
         return 0
     if room <= 0:
-        experiment_halt(experiment, "The budget is used up. Raise it to continue.")
+        experiment_halt(experiment, _("The budget is used up. Raise it to continue."))
         return 0
     for trial in chosen:
         _enqueue(experiment, trial)
@@ -124,7 +124,7 @@ def trial_answered(trial: Trial, outcome: TargetResult, *, is_next_job: bool) ->
     experiment = experiment_locked(trial.experiment_id)
     trial.answer = text_storable(outcome.text)
     trial.outcome = json_storable(outcome_json(outcome))
-    trial.error = text_storable(outcome.error)[:_MOST_ERROR]
+    trial.error = text_storable(outcome.error)
     # How long a batch takes says nothing about who answers.
     trial.latency_ms = None if experiment.is_batched else outcome.latency_ms
     trial.cost_usd = None if outcome.cost_usd is None else Decimal(f"{outcome.cost_usd:.8f}")
@@ -198,9 +198,7 @@ def trial_fail(trial_id: int, message: str) -> None:
     if experiment.state == ExperimentState.STOPPED:
         at_work.update(state=TrialState.STOPPED)
         return
-    ended = at_work.update(
-        state=TrialState.FAILED, error=text_storable(message)[:_MOST_ERROR], finished_at=timezone.now()
-    )
+    ended = at_work.update(state=TrialState.FAILED, error=text_storable(message), finished_at=timezone.now())
     if ended:
         _ended(experiment)
 

@@ -13,12 +13,12 @@ from typing import Any, TypeVar
 
 from django.db import transaction
 from django.utils import timezone
-from django.utils.translation import gettext as _
 
 from apps.tools.connectors.mcp_sessions import sessions_close
 from apps.tools.limits.counting import LIMITED, CallsLimited
 from apps.tools.toolset.direct_calls import offer_context, offer_guard, offer_tools
 from basics.errors import Conflict, Denied, Invalid
+from basics.texts import gettext as _
 from jobs.blocking import BlockingThreads
 from jobs.services import job_enqueue
 from runs.actors import actor_facts

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.conf import settings
-from django.utils.translation import gettext as _
 
 from apps.tools.connectors.base import IN_DB, FoundTool, SourceError, SourceKind
 from apps.tools.connectors.http import Redactor
@@ -24,6 +23,7 @@ from apps.tools.connectors.version_tool import version_tool
 from apps.tools.models import ToolSource, ToolVersion
 from basics.errors import Invalid
 from basics.net_guard import AddressRefused, NetPolicy, url_check
+from basics.texts import gettext as _
 from tenancy.database.waiting import loop_run
 from tenancy.outgoing import outgoing_policy
 from toolloop.mcp import McpError, McpServer

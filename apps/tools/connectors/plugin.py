@@ -22,12 +22,12 @@ from typing import Any
 
 import structlog
 from django.conf import settings
-from django.utils.translation import gettext as _
 
 from apps.tools.connectors.base import FoundTool, SourceError, SourceKind
 from apps.tools.connectors.version_tool import tool_refusing, version_tool
 from apps.tools.models import ToolSource, ToolVersion
 from basics.errors import Invalid
+from basics.texts import gettext as _
 from toolloop.errors import ToolloopError
 from toolloop.tools import Tool
 

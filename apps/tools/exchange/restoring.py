@@ -7,7 +7,6 @@ from datetime import datetime
 from typing import Any
 
 from django.db import transaction
-from django.utils.translation import gettext as _
 
 from apps.tools.catalog.services import entry_set, entry_state
 from apps.tools.exchange.history import ObjectChange, change_get, successor
@@ -16,6 +15,7 @@ from apps.tools.permissions.services import grant_create, grant_delete, grant_ke
 from apps.tools.sources.services import source_create, source_state, source_update
 from apps.tools.toolkits.services import toolkit_set, toolkit_state
 from basics.errors import Conflict
+from basics.texts import gettext as _
 from tenancy.actors import Actor
 from tenancy.models import Tenant
 from tenancy.scope import tenant_scope

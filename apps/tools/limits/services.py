@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from django.db import transaction
-from django.utils.translation import gettext as _
 
 from apps.tools.models import ToolLimit
 from basics.errors import Invalid, Missing
+from basics.texts import gettext as _
 from tenancy.actors import Actor
 from tenancy.models import ApiKey, Membership, Tenant
 from tenancy.scope import tenant_scope

@@ -7,7 +7,7 @@ from django.db import models
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy
 
-from tenancy.fields import TenantForeignKey
+from tenancy.fields import TenantForeignKey, ToldTextField
 from tenancy.models import TenantModel
 
 
@@ -43,7 +43,7 @@ class ToolSource(TenantModel):
     )
     is_enabled = models.BooleanField(default=True)
     status = models.CharField(max_length=10, choices=Status.choices, default=Status.NEW)
-    problem = models.TextField(blank=True, help_text="Why it could not be read, and what to do.")
+    problem = ToldTextField(blank=True, help_text="Why it could not be read, and what to do.")
     refreshed_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(db_default=Now())
     updated_at = models.DateTimeField(auto_now=True)

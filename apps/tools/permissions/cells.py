@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from django.db import transaction
-from django.utils.translation import gettext as _
 
 from apps.tools.models import ToolGrant
 from apps.tools.permissions.matrix import cell_grants
 from apps.tools.permissions.services import GrantsChange, grants_change
 from basics.errors import Invalid
+from basics.texts import gettext as _
 from tenancy.actors import Actor
 from tenancy.models import Tenant
 from tenancy.scope import tenant_scope

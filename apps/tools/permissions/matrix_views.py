@@ -12,7 +12,6 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.dateparse import parse_datetime
-from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
 from apps.collections.models import Collection
@@ -24,6 +23,7 @@ from apps.tools.permissions.subjects import subject_columns, subjects_read
 from apps.tools.policy.engine import ToolFacts
 from apps.tools.policy.sentences import grant_sentence
 from basics.errors import Invalid
+from basics.texts import gettext as _
 from web.requests import TenantRequest, allowed
 
 ROWS_PER_PAGE = 25

@@ -9,13 +9,13 @@ from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
-from django.utils.translation import gettext as _
 
 from apps.collections.models import Collection
 from apps.tools.models import ToolGrant, Toolkit
 from apps.tools.policy.conditions import Unevaluable, conditions_compile
 from apps.tools.toolset.bundles import BUILTIN, COLLECTIONS
 from basics.errors import Invalid, Missing
+from basics.texts import gettext as _
 from runs.models import ApproverKind
 from tenancy.actors import Actor
 from tenancy.models import ApiKey, Membership, Role, Tenant

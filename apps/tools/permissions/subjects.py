@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.utils import timezone
-from django.utils.translation import gettext as _
 
 from apps.tools.permissions.matrix import Column, role_columns
 from apps.tools.policy.engine import Subject
 from apps.tools.policy.sentences import Names
 from apps.tools.toolset.selectors import subject_of
 from basics.errors import Invalid, Missing
+from basics.texts import gettext as _
 from tenancy.actors import Actor
 from tenancy.models import ApiKey, Membership, Role
 from tenancy.permissions import ROLE_ACTIONS, expand_scopes

@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from django.utils.translation import gettext as _
-
 from apps.tools.toolset.direct_calls import offer_guard, offer_tools
 from apps.tools.toolset.model_calls import run_toolset
 from basics.errors import Conflict, DomainError
+from basics.texts import gettext as _
 from runs.actors import actor_now
 from runs.call_log import call_get
 from runs.models import Run, ToolCall

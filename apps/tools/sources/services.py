@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.db import transaction
-from django.utils.translation import gettext as _
 
 from apps.tools.connectors.base import kind_get
 from apps.tools.connectors.http import origin
 from apps.tools.models import ToolSource
 from apps.tools.toolset.bundles import bundle_list
 from basics.errors import Invalid, Missing
+from basics.texts import gettext as _
 from jobs.models import Job
 from jobs.services import job_enqueue
 from tenancy.actors import Actor

@@ -8,8 +8,6 @@ from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
-from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 
 from apps.tools.connectors.base import FoundTool, SourceError
 from apps.tools.models import ContractTest, ToolSource, ToolVersion
@@ -17,6 +15,8 @@ from apps.tools.sources.contract_tests import TestRun, tests_execute, tests_reco
 from apps.tools.sources.services import invalid, source_locked
 from apps.tools.toolset.vectors import vectors_refresh
 from basics.errors import Conflict, Missing
+from basics.texts import gettext as _
+from basics.texts import ngettext
 from tenancy.actors import Actor
 from tenancy.models import Tenant
 from tenancy.scope import tenant_scope

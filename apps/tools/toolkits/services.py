@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.db import transaction
-from django.utils.translation import gettext as _
 
 from apps.collections.models import Collection
 from apps.tools.models import CollectionToolkit, Toolkit, ToolkitMember
 from basics.errors import Invalid, Missing
+from basics.texts import gettext as _
 from tenancy.actors import Actor
 from tenancy.models import Tenant
 from tenancy.scope import tenant_scope

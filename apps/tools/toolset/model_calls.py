@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from django.utils.translation import gettext as _
-
 from apps.tools.policy.engine import ToolFacts
 from apps.tools.toolset.bundles import Bundle, bundle_list
 from apps.tools.toolset.guard import Guard
 from apps.tools.toolset.vectors import tool_meaning
 from basics.errors import Conflict
+from basics.texts import gettext as _
 from runs.models import Run
 from runs.sandbox import code_mode_for
 from toolloop.code_mode.toolset import CodeToolset

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import structlog
-from django.utils.translation import gettext as _
 
 from basics.errors import DomainError, Invalid
+from basics.texts import gettext as _
 from budgets.ledger import EXCEEDED, BillingAccount, BudgetExceeded
 from runs.local_loop import LocalLoop
 from runs.models import UsageRecord
@@ -246,7 +246,8 @@ class Question:
             why = f"its limit {end.limit} was reached" if end.limit else f"it stopped with “{end.stop}”"
             raise CompletionFailed(
                 "no_answer",
-                f"The model {self.provider.info.label} gave no usable answer: {why}.",
+                _("The model %(label)s gave no usable answer: %(why)s.")
+                % {"label": self.provider.info.label, "why": why},
                 is_retryable=False,
             )
         return Completion(end.output, end.text, end.usage, end.data["cost_usd"])

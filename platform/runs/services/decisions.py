@@ -9,9 +9,9 @@ from typing import Any
 from django.contrib.humanize.templatetags.humanize import intcomma
 from django.db import transaction
 from django.utils import timezone
-from django.utils.translation import gettext as _
 
 from basics.errors import Conflict, Denied, Invalid, Missing
+from basics.texts import gettext as _
 from jobs.notify import notify
 from jobs.services import job_enqueue
 from runs.deciders import APPROVALS, approver_labels, decidable, heirs, readable

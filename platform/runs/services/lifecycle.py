@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from basics.errors import Invalid
 from basics.metrics import RUNS_ENDED
+from basics.texts import gettext as _
 from budgets.ledger import BudgetExceeded, budget_require, run_holds_release
 from jobs import registry
 from jobs.models import Job, JobStatus
@@ -112,7 +113,7 @@ def parked_end(run: Run) -> None:
     """
     job = run.job
     if job is None:
-        _abandon(run, "job_ended", "The job was given up.")
+        _abandon(run, "job_ended", _("The job was given up."))
         return
     try:
         on_end = registry.get(job.kind).on_end
@@ -133,7 +134,7 @@ def run_abandon(*, job: Job) -> list[Run]:
         Run.objects.select_for_update().filter(tenant_id=job.tenant_id, job_id=job.pk, status__in=ACTIVE)
     )
     for run in runs:
-        _abandon(run, job.error_code or "job_ended", job.error_message or "The job was given up.")
+        _abandon(run, job.error_code or "job_ended", job.error_message or _("The job was given up."))
     return runs
 
 

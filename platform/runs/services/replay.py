@@ -14,9 +14,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.db import transaction
-from django.utils.translation import gettext as _
 
 from basics.errors import Conflict
+from basics.texts import gettext as _
 from budgets.ledger import BillingAccount
 from runs.journal import call_key
 from runs.local_loop import LocalLoop

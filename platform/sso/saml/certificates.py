@@ -11,8 +11,8 @@ from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding
-from django.utils.translation import gettext as _
 
+from basics.texts import gettext as _
 from sso.fetching import ProviderFailed
 
 MAX_CERTIFICATES = 6

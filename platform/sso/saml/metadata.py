@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from django.utils.translation import gettext as _
-
+from basics.texts import gettext as _
 from sso.fetching import ProviderFailed, bytes_get
 from sso.saml.certificates import certificates_read, certificates_text
 from sso.saml.documents import METADATA, document_parse, found, text_of

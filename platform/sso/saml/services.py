@@ -9,10 +9,10 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 from django.utils import timezone
-from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
 from basics.errors import Invalid
+from basics.texts import gettext as _
 from sso.fetching import ProviderFailed, address_checked
 from sso.models import Protocol, SamlAnswer, SsoConnection
 from sso.saml.certificates import certificates_read, certificates_text, expires_at

@@ -17,9 +17,9 @@ from datetime import timedelta
 
 from django.db import transaction
 from django.utils import timezone
-from django.utils.translation import gettext as _
 
 from basics.errors import Conflict, Denied, DomainError, Invalid, Missing
+from basics.texts import gettext as _
 from tenancy import keys
 from tenancy.actors import Actor, system_actor
 from tenancy.losses import loss_tell

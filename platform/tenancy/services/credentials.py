@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from django.db import transaction
-from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from basics.errors import Invalid, Missing
+from basics.texts import gettext as _
 from tenancy import crypto
 from tenancy.actors import Actor
 from tenancy.models import ProviderCredential, Tenant

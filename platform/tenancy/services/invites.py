@@ -14,9 +14,9 @@ from django.db import transaction
 from django.template.loader import render_to_string
 from django.utils import timezone
 from django.utils.translation import get_language, gettext_lazy, override
-from django.utils.translation import gettext as _
 
 from basics.errors import Conflict, Denied, Invalid, Missing
+from basics.texts import gettext as _
 from tenancy import keys
 from tenancy.actors import Actor
 from tenancy.languages import person_language

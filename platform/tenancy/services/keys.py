@@ -7,9 +7,9 @@ from datetime import datetime
 
 from django.db import transaction
 from django.utils import timezone
-from django.utils.translation import gettext as _
 
 from basics.errors import Conflict, Denied, Invalid, Missing
+from basics.texts import gettext as _
 from tenancy import keys
 from tenancy.actors import Actor
 from tenancy.losses import loss_tell

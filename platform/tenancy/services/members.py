@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from django.db import transaction
 from django.utils import timezone
-from django.utils.translation import gettext as _
 
 from basics.errors import Conflict, Denied, Invalid, Missing
+from basics.texts import gettext as _
 from tenancy.actors import Actor
 from tenancy.losses import loss_tell
 from tenancy.models import ApiKey, Invite, Membership, Role, Tenant, User

@@ -8,10 +8,10 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from django.db import transaction
-from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from basics.errors import Invalid, Missing
+from basics.texts import gettext as _
 from tenancy.actors import Actor
 from tenancy.models import ModelEntry, Tenant
 from tenancy.scope import tenant_scope

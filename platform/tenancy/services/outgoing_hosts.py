@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from django.db import transaction
-from django.utils.translation import gettext as _
 
 from basics.errors import Invalid
 from basics.net_hosts import host_pattern
+from basics.texts import gettext as _
 from tenancy.actors import Actor
 from tenancy.models import OutgoingHost, Tenant
 from tenancy.scope import tenant_scope

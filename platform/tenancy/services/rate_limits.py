@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from django.db import transaction
-from django.utils.translation import gettext as _
 
 from basics.errors import Invalid, Missing
+from basics.texts import gettext as _
 from tenancy.actors import Actor
 from tenancy.models import ApiKey, Membership, RateLimit, Tenant
 from tenancy.scope import tenant_scope

@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable
 
 from django.db import IntegrityError, transaction
-from django.utils.translation import gettext as _
 
 from basics.errors import Conflict, Denied, Invalid
+from basics.texts import gettext as _
 from tenancy.models import Membership, Role, Tenant, User
 from tenancy.scope import tenant_scope
 from tenancy.selectors import may_create_tenant, user_actor

@@ -17,10 +17,10 @@ from urllib.parse import urlsplit
 
 import httpx2
 from django.core import signing
-from django.utils.translation import gettext as _
 
 from basics.errors import DomainError
 from basics.net_guard import AddressRefused, GuardedTransport, NetPolicy, url_check
+from basics.texts import gettext as _
 from tenancy.models import Tenant
 from tenancy.outgoing import outgoing_policy
 

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
-from django.utils.translation import gettext as _
-
 from basics.errors import Invalid
+from basics.texts import gettext as _
 from tenancy.models import Tenant
 from tenancy.permissions import APP_DEFAULT, APP_SCOPES
 from web.oauth.clients import Client, client_find

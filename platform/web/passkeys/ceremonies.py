@@ -21,7 +21,6 @@ from django.core.cache import cache
 from django.db import transaction
 from django.http import HttpRequest
 from django.utils import timezone
-from django.utils.translation import gettext as _
 from fido2.cose import CoseKey
 from fido2.server import Fido2Server
 from fido2.utils import websafe_decode, websafe_encode
@@ -37,6 +36,7 @@ from fido2.webauthn import (
 )
 
 from basics.errors import DomainError
+from basics.texts import gettext as _
 from tenancy.models import User
 from web.passkeys import site
 

@@ -10,10 +10,10 @@ from allauth.mfa.adapter import get_adapter
 from allauth.mfa.base.internal.flows import delete_dangling_recovery_codes
 from allauth.mfa.models import Authenticator
 from django.db import transaction
-from django.utils.translation import gettext as _
 from fido2.utils import websafe_encode
 
 from basics.errors import Conflict, Invalid, Missing
+from basics.texts import gettext as _
 from tenancy.models import User
 from web import sign_in_trail
 from web.passkeys.ceremonies import NewPasskey, PasskeyRefused, passkey_rows

@@ -8,12 +8,12 @@ from django import forms
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
-from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from basics.errors import Denied, DomainError, Invalid
+from basics.texts import gettext as _
 from budgets.assistants import assistant_names
 from budgets.models import BudgetPeriod
 from budgets.selectors import budget_list, refuses_unpriced

@@ -6,12 +6,12 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
-from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_http_methods
 
 from basics.errors import Conflict, DomainError, Invalid
+from basics.texts import gettext as _
 from tenancy import services
 from tenancy.selectors import api_key_list
 from web.forms import ApiKeyForm, add_refusal

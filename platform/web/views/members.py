@@ -9,11 +9,11 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
 from basics.errors import Conflict, DomainError, Invalid, Missing
+from basics.texts import gettext as _
 from tenancy import services
 from tenancy.selectors import invite_list, invite_problem, invite_read, member_list
 from web.accounts import SESSION_KEY

@@ -8,12 +8,12 @@ from typing import Any
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
-from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
 
 from basics.errors import DomainError, Invalid, Missing
+from basics.texts import gettext as _
 from tenancy import services
 from tenancy.models import ProviderCredential
 from tenancy.selectors import credential_list

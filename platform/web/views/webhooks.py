@@ -9,12 +9,12 @@ from django.contrib import messages
 from django.core.paginator import Paginator
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
-from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_http_methods
 
 from basics.errors import Conflict, DomainError, Invalid
+from basics.texts import gettext as _
 from web.forms import EVENT_NAMES, WebhookForm, add_refusal
 from web.requests import TenantRequest, allowed
 from web.views.members import posted_id

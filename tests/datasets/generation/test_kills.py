@@ -136,7 +136,7 @@ def test_rows_that_kill_are_found_and_given_up_and_no_other_one(
         assert (job.state, job.kept, job.failed) == (GenerationState.COMPLETED, 4, 2), job.reason
         failed = GenerationItem.objects.filter(job=job, state="failed")
         assert all("Mortal" in item.data["question"] for item in failed)
-        assert {item.reason for item in failed} == {DEADLY.format(MOST_DEATHS)}
+        assert {item.reason for item in failed} == {DEADLY % {"n": MOST_DEATHS}}
         # Two deaths that both had a part in, one alone each, and the worker that lived to the end; one more where a row
         # began after a death.
         assert 5 <= lives <= 7

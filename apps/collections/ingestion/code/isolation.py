@@ -19,6 +19,7 @@ from typing import IO, NoReturn
 from apps.collections.ingestion.code.parse import structure_of
 from apps.collections.ingestion.code.types import CodeStructure, structure_from_json, structure_to_json
 from basics.processes import die_with_parent
+from basics.texts import gettext as _
 
 _BASE_SECONDS = 5
 _CHARS_PER_SECOND = 200_000  # a tenth of the measured speed
@@ -110,7 +111,7 @@ def _why(status: int) -> str:
     if os.WIFSIGNALED(status):
         ended_by = os.WTERMSIG(status)
         if ended_by == signal.SIGXCPU:
-            return "it takes too long"
+            return _("it takes too long")
         # A grammar that gets no memory aborts.
-        return "it needs too much memory" if ended_by == signal.SIGABRT else "the parser broke down"
-    return "it needs too much memory" if os.WEXITSTATUS(status) == 2 else "the parser broke down"
+        return _("it needs too much memory") if ended_by == signal.SIGABRT else _("the parser broke down")
+    return _("it needs too much memory") if os.WEXITSTATUS(status) == 2 else _("the parser broke down")

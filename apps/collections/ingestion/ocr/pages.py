@@ -17,6 +17,7 @@ from apps.collections.ingestion.ocr.lines import Engine, OcrLine, Recognised, bo
 from apps.collections.ingestion.ocr.pictures import picture_array, picture_frame, picture_open, read_scale
 from apps.collections.ingestion.ocr.types import Scan, scan_to_json
 from apps.collections.ingestion.types import FailureCode, ReadFailure
+from basics.texts import gettext as _
 
 PAGE_END = "\n\n"
 _DPI = 200
@@ -81,7 +82,10 @@ def page_recognise(
     except ReadFailure as failure:
         return PAGE_END, Scan("failed", problem=failure.message)
     except (subprocess.SubprocessError, OSError) as error:
-        problem = f"Text recognition ({engine.name}) failed on this page: {type(error).__name__}."
+        problem = _("Text recognition (%(engine)s) failed on this page: %(error)s.") % {
+            "engine": engine.name,
+            "error": type(error).__name__,
+        }
         return PAGE_END, Scan("failed", problem=problem)
     if shown.covered is not None:
         kept = tuple(line for line in found.lines if not _is_known(line, found, shown.covered))
@@ -119,8 +123,11 @@ def _engine(languages: str) -> Engine:
     except ImportError as error:
         raise ReadFailure(
             FailureCode.NO_TEXT,
-            f"Text recognition (OCR) is not installed on this server ({error}). The operator can install it with "
-            "“make install”.",
+            _(
+                "Text recognition (OCR) is not installed on this server (%(error)s). The operator can "
+                "install it with “make install”."
+            )
+            % {"error": error},
         ) from error
     return RapidEngine()
 

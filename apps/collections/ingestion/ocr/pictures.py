@@ -13,6 +13,8 @@ from PIL import Image, ImageOps, ImageSequence, UnidentifiedImageError
 
 from apps.collections.ingestion import detect
 from apps.collections.ingestion.types import FailureCode, ReadFailure
+from basics.texts import gettext as _
+from basics.texts import gettext_noop
 
 MAX_PIXELS = 80_000_000
 """Of one picture: an A3 page at 600 dpi has 70 million. A small file can claim far more and unpack to gigabytes."""
@@ -35,7 +37,9 @@ FORMATS: dict[str, str] = {
     detect.HEIC: "HEIF",
 }
 _HEIF_LIBRARIES = ("pi_heif", "pillow_heif")
-_DAMAGED = "The image is damaged or cut off and cannot be read. Save it again and upload the new file."
+_DAMAGED = gettext_noop(
+    "The image is damaged or cut off and cannot be read. Save it again and upload the new file."
+)
 _ERRORS = (
     UnidentifiedImageError,
     Image.DecompressionBombError,
@@ -66,7 +70,7 @@ def picture_open(path: Path, media_type: str) -> Iterator[Image.Image]:
     try:
         picture = Image.open(path, formats=[FORMATS[media_type]])
     except _ERRORS as error:
-        raise ReadFailure(FailureCode.CORRUPT_FILE, _DAMAGED) from error
+        raise ReadFailure(FailureCode.CORRUPT_FILE, _(_DAMAGED)) from error
     with picture:
         size_check(picture.width, picture.height)
         yield picture
@@ -87,13 +91,14 @@ def picture_count(picture: Image.Image, media_type: str, most: int) -> int:
             if count > most:
                 raise ReadFailure(
                     FailureCode.TOO_MANY_PAGES,
-                    f"The image has more than {most:,} pages, which is the limit. Split it.",
+                    _("The image has more than %(most)s pages, which is the limit. Split it.")
+                    % {"most": f"{most:,}"},
                     data={"max_pages": most},
                 )
             size_check(frame.width, frame.height)
     except _ERRORS as error:
         if count == 0:
-            raise ReadFailure(FailureCode.CORRUPT_FILE, _DAMAGED) from error
+            raise ReadFailure(FailureCode.CORRUPT_FILE, _(_DAMAGED)) from error
     return max(1, count)
 
 
@@ -121,7 +126,7 @@ def picture_frame(picture: Image.Image, number: int, *, pixels: int = READ_PIXEL
             shown.thumbnail(size, Image.Resampling.BILINEAR, reducing_gap=2.0)
         return _on_white(shown)
     except _ERRORS as error:
-        raise ReadFailure(FailureCode.CORRUPT_FILE, _DAMAGED) from error
+        raise ReadFailure(FailureCode.CORRUPT_FILE, _(_DAMAGED)) from error
 
 
 def read_scale(width: float, height: float, pixels: int = READ_PIXELS) -> float:
@@ -147,12 +152,15 @@ def picture_array(picture: Image.Image) -> Any:
 def size_check(width: int, height: int) -> None:
     """Refuse a picture that would not fit in memory. Raises ReadFailure ``too_large`` or ``corrupt_file``."""
     if width < 1 or height < 1:
-        raise ReadFailure(FailureCode.CORRUPT_FILE, _DAMAGED)
+        raise ReadFailure(FailureCode.CORRUPT_FILE, _(_DAMAGED))
     if width * height > MAX_PIXELS or max(width, height) > 60_000:
         raise ReadFailure(
             FailureCode.TOO_LARGE,
-            f"The image has {width:,} × {height:,} pixels; at most {MAX_PIXELS // 1_000_000} million can be read. "
-            "Scale it down or cut it into pages.",
+            _(
+                "The image has %(width)s × %(height)s pixels; at most %(max_pixels)s million can be "
+                "read. Scale it down or cut it into pages."
+            )
+            % {"width": f"{width:,}", "height": f"{height:,}", "max_pixels": MAX_PIXELS // 1000000},
             data={"width": width, "height": height, "max_pixels": MAX_PIXELS},
         )
 
@@ -180,7 +188,10 @@ def _heif_register() -> None:
         return
     raise ReadFailure(
         FailureCode.UNSUPPORTED_TYPE,
-        "This file is: HEIC image. This server can't read HEIC. Save it as JPEG or PNG and upload that; an "
-        "iPhone takes JPEG photos if Settings, Camera, Formats is set to “Most Compatible”.",
+        _(
+            "This file is: HEIC image. This server can't read HEIC. Save it as JPEG or PNG and "
+            "upload that; an iPhone takes JPEG photos if Settings, Camera, Formats is set to “Most "
+            "Compatible”."
+        ),
         data={"kind": "HEIC image"},
     )

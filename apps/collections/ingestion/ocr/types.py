@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from basics.texts import Told, kept
+
 
 @dataclass(frozen=True, slots=True)
 class ScanWord:
@@ -49,7 +51,7 @@ def scan_to_json(scan: Scan) -> dict[str, Any]:
         "engine": scan.engine,
         "confidence": round(scan.confidence, 3),
         "layer_chars": scan.layer_chars,
-        "problem": scan.problem,
+        "problem": kept(scan.problem),
         "digest": scan.digest,
         "words": [[w.char_start, w.char_end, w.left, w.top, w.width, w.height] for w in scan.words],
     }
@@ -63,6 +65,6 @@ def scan_from_json(data: Mapping[str, Any]) -> Scan:
         engine=str(data["engine"]),
         confidence=float(data["confidence"]),
         layer_chars=int(data["layer_chars"]),
-        problem=str(data["problem"]),
+        problem=Told.of(data["problem"]),
         digest=str(data.get("digest", "")),
     )

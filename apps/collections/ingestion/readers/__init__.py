@@ -11,6 +11,7 @@ from apps.collections.ingestion import detect
 from apps.collections.ingestion.code.languages import BY_MEDIA_TYPE
 from apps.collections.ingestion.readers.base import Reader, Reading
 from apps.collections.ingestion.types import FailureCode, ReadFailure
+from basics.texts import gettext as _
 
 # Modules are imported on demand: a child that reads a text file must not pay for PDFium or kreuzberg.
 _READERS: dict[str, tuple[str, str]] = {
@@ -51,7 +52,10 @@ def reader_for(media_type: str) -> Reader:
         return of_language
     entry = _READERS.get(media_type)
     if entry is None:
-        raise ReadFailure(FailureCode.UNSUPPORTED_TYPE, f"Files of type {media_type} cannot be read yet.")
+        raise ReadFailure(
+            FailureCode.UNSUPPORTED_TYPE,
+            _("Files of type %(media_type)s cannot be read yet.") % {"media_type": media_type},
+        )
     module = import_module(f"{__name__}.{entry[0]}")
     if media_type in detect.IMAGES:
         of_image: Reader = module.ImageReader(media_type)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from apps.collections.ingestion.types import FailureCode, Heading, PageText, ReaderLimits, ReadFailure, Region
+from basics.texts import gettext as _
 
 PART_CHARS = 40_000
 MAX_HEADER = 100_000  # characters of a table's header: every part of the table carries it over the wire
@@ -92,11 +93,14 @@ def read_text(path: Path, limits: ReaderLimits) -> str:
 def require_text(text: str, limits: ReaderLimits) -> None:
     """Refuse text without a single letter or digit, or with too many characters."""
     if not any(ch.isalnum() for ch in text):
-        raise ReadFailure(FailureCode.NO_TEXT, "No readable text was found in this file. Check its content.")
+        raise ReadFailure(
+            FailureCode.NO_TEXT, _("No readable text was found in this file. Check its content.")
+        )
     if len(text) > limits.max_chars:
         raise ReadFailure(
             FailureCode.TOO_LARGE,
-            f"The file holds {len(text):,} characters of text; the limit is {limits.max_chars:,}. Split it.",
+            _("The file holds %(text)s characters of text; the limit is %(max_chars)s. Split it.")
+            % {"text": f"{len(text):,}", "max_chars": f"{limits.max_chars:,}"},
         )
 
 
@@ -123,7 +127,7 @@ def text_reading(source: str, why: str) -> Reading:
     """Return a damaged file as plain text, with a warning that says why."""
     parts = list(split_parts(source, [], []))
     reading = Reading(len(parts), iter(parts), is_paged=False)
-    reading.warnings.append(f"The file was read as plain text, because {why}.")
+    reading.warnings.append(_("The file was read as plain text, because %(why)s.") % {"why": why})
     return reading
 
 

@@ -9,6 +9,7 @@ from apps.collections.ingestion.code.languages import BY_MEDIA_TYPE, CodeLanguag
 from apps.collections.ingestion.code.types import CodeStructure
 from apps.collections.ingestion.readers.base import Reading, read_text, split_parts
 from apps.collections.ingestion.types import PageText, ReaderLimits
+from basics.texts import gettext as _
 
 MAX_CODE_CHARS = 10_000_000
 _MINIFIED_FROM = 20_000  # characters; shorter files cost nothing, however they look
@@ -35,7 +36,8 @@ class CodeReader:
         except ParseEnded as reason:
             reading = _plain(text)
             reading.warnings.append(
-                f"This file was read as plain text, without functions and classes: {reason}."
+                _("This file was read as plain text, without functions and classes: %(reason)s.")
+                % {"reason": reason.args[0]}
             )
             return reading
         reading = Reading(1, iter([PageText(number=1, text=text, code=structure)]), is_paged=False)
@@ -46,15 +48,19 @@ class CodeReader:
         }
         if structure.has_errors:
             reading.warnings.append(
-                f"Parts of this file aren't valid {self._language.label}; they are kept as text."
+                _("Parts of this file aren't valid %(label)s; they are kept as text.")
+                % {"label": self._language.label}
             )
         return reading
 
     def _structure(self, text: str, limits: ReaderLimits) -> CodeStructure:
         if len(text) > MAX_CODE_CHARS:
-            raise ParseEnded(f"it has {len(text):,} characters, and {MAX_CODE_CHARS:,} are allowed for code")
+            raise ParseEnded(
+                _("it has %(text)s characters, and %(max_code_chars)s are allowed for code")
+                % {"text": f"{len(text):,}", "max_code_chars": f"{MAX_CODE_CHARS:,}"}
+            )
         if len(text) > _MINIFIED_FROM and len(text) > _MINIFIED_LINE * (text.count("\n") + 1):
-            raise ParseEnded("it looks like minified or generated code")
+            raise ParseEnded(_("it looks like minified or generated code"))
         return structure_isolated(
             text, self._language.name, memory_bytes=limits.memory_bytes // _PARSE_MEMORY_SHARE
         )

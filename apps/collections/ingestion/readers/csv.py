@@ -10,6 +10,7 @@ from typing import Literal
 from apps.collections.ingestion import detect
 from apps.collections.ingestion.readers.base import MAX_HEADER, Reading, read_text, split_parts
 from apps.collections.ingestion.types import FailureCode, ReaderLimits, ReadFailure, Region
+from basics.texts import gettext as _
 
 _DELIMITERS = ",;\t|"
 _SAMPLE_RECORDS = 50
@@ -47,8 +48,11 @@ class CsvReader:
         ragged = sum(1 for width in widths if width != widths[0])
         if ragged:
             reading.warnings.append(
-                f"{ragged} of {len(rows)} rows do not have the header's {widths[0]} columns; "
-                "they were kept as they are."
+                _(
+                    "%(ragged)s of %(rows)s rows do not have the header's %(widths)s columns; they were kept "
+                    "as they are."
+                )
+                % {"ragged": ragged, "rows": len(rows), "widths": widths[0]}
             )
         return reading
 
@@ -99,6 +103,6 @@ def _parse(lines: list[str], delimiter: str, quoting: Literal[0, 3]) -> tuple[li
             consumed = reader.line_num
     except csv.Error as error:
         raise ReadFailure(
-            FailureCode.CORRUPT_FILE, f"The file is not a readable CSV table: {error}."
+            FailureCode.CORRUPT_FILE, _("The file is not a readable CSV table: %(error)s.") % {"error": error}
         ) from error
     return starts, widths

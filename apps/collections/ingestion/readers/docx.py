@@ -11,6 +11,7 @@ from apps.collections.ingestion import detect
 from apps.collections.ingestion.readers.base import Reading
 from apps.collections.ingestion.readers.office import raised, read_with_kreuzberg
 from apps.collections.ingestion.types import FailureCode, ReaderLimits, ReadFailure
+from basics.texts import gettext as _
 
 _MAX_XML_BYTES = 300 * 1024 * 1024
 _BREAK = re.compile(r"</w:p>|<w:tab\b[^>]*>|<w:br\b[^>]*>|</w:tc>")
@@ -48,13 +49,14 @@ def docx_source_text(path: Path) -> str:
             if info.file_size > _MAX_XML_BYTES:
                 raise ReadFailure(
                     FailureCode.TOO_LARGE,
-                    f"The Word document unpacks to {info.file_size / 1e6:.0f} MB of text markup. Split it.",
+                    _("The Word document unpacks to %(file_size)s MB of text markup. Split it.")
+                    % {"file_size": f"{info.file_size / 1000000.0:.0f}"},
                 )
             xml = _UNRESOLVED.sub("", archive.read(info).decode("utf-8", errors="replace"))
     except (zipfile.BadZipFile, KeyError, OSError, RuntimeError, NotImplementedError) as error:
         raise ReadFailure(
             FailureCode.CORRUPT_FILE,
-            "The Word document is damaged or incomplete. Save it again and upload the new file.",
+            _("The Word document is damaged or incomplete. Save it again and upload the new file."),
         ) from error
     # Text deleted under tracked changes sits in w:delText and is rightly not among the runs.
     marked = _BREAK.sub("\n", _RAISED.sub(lambda found: found[1] + raised(found[2]), xml))

@@ -15,6 +15,7 @@ from apps.collections.ingestion.readers.html import html_source_text
 from apps.collections.ingestion.readers.markdown import markdown_reading
 from apps.collections.ingestion.readers.tables import one_line
 from apps.collections.ingestion.types import FailureCode, ReaderLimits, ReadFailure
+from basics.texts import gettext as _
 
 _HEADERS = ("From", "To", "Cc", "Date", "Subject", "Reply-To", "Message-ID")
 _MAX_HEADER = 2000
@@ -39,7 +40,7 @@ class EmlReader:
         except (RecursionError, email.errors.MessageError, ValueError, LookupError) as error:
             raise ReadFailure(
                 FailureCode.CORRUPT_FILE,
-                "The message cannot be read; its parts are nested too deeply or damaged. Save it again.",
+                _("The message cannot be read; its parts are nested too deeply or damaged. Save it again."),
             ) from error
         lines = [f"{name}: {value}" for name in _HEADERS if (value := _header(message, name))]
         title = _header(message, "Subject")
@@ -50,8 +51,14 @@ class EmlReader:
         reading.metadata.update({"sent_at": _header(message, "Date"), "attachments": attachments[:100]})
         if attachments:
             named = ", ".join(str(item["name"]) for item in attachments[:10])
-            more = f" and {len(attachments) - 10} more" if len(attachments) > 10 else ""
-            reading.warnings.append(f"Attachments were not read: {named}{more}. Upload the ones you need.")
+            said = {"named": named, "n": len(attachments) - 10}
+            if len(attachments) > 10:
+                warning = (
+                    _("Attachments were not read: %(named)s and %(n)s more. Upload the ones you need.") % said
+                )
+            else:
+                warning = _("Attachments were not read: %(named)s. Upload the ones you need.") % said
+            reading.warnings.append(warning)
         return reading
 
 

@@ -11,8 +11,9 @@ from apps.collections.ingestion.readers.html import html_source_text
 from apps.collections.ingestion.readers.office import read_with_kreuzberg
 from apps.collections.ingestion.readers.package import Package
 from apps.collections.ingestion.types import ReaderLimits
+from basics.texts import gettext_noop
 
-_NOUN = "EPUB book"
+_NOUN = gettext_noop("EPUB book")
 _CONTAINER = "META-INF/container.xml"
 _PAGES = ("application/xhtml+xml", "text/html")
 

@@ -18,6 +18,7 @@ from apps.collections.ingestion.readers.base import (
 )
 from apps.collections.ingestion.readers.tables import TextBuilder, one_line
 from apps.collections.ingestion.types import ReaderLimits, Region
+from basics.texts import gettext as _
 
 _MAX_DEPTH = 100
 _MAX_COLUMNS = 60
@@ -54,7 +55,7 @@ class JsonReader:
             builder = TextBuilder()
             _write_document(value, builder)
         except (ValueError, RecursionError) as error:
-            return text_reading(source, f"it is not valid JSON ({_why(error)})")
+            return text_reading(source, _("it is not valid JSON (%(error)s)") % {"error": _why(error)})
         return _reading(builder, limits)
 
 
@@ -86,7 +87,8 @@ class JsonLinesReader:
         if bad:
             shown = ", ".join(map(str, bad[:10])) + (" ..." if len(bad) > 10 else "")
             reading.warnings.append(
-                f"{len(bad)} of {len(records)} lines are not valid JSON and were kept as they are: {shown}."
+                _("%(bad)s of %(records)s lines are not valid JSON and were kept as they are: %(shown)s.")
+                % {"bad": len(bad), "records": len(records), "shown": shown}
             )
         return reading
 
@@ -101,7 +103,7 @@ def _parse(text: str) -> Any:
 
 def _check_depth(value: Any) -> None:
     level: list[Any] = [value]
-    for _ in range(_MAX_DEPTH):
+    for _depth in range(_MAX_DEPTH):
         level = [inner for outer in level for inner in _children(outer)]
         if not level:
             return

@@ -9,8 +9,9 @@ from apps.collections.ingestion.readers.base import Reading
 from apps.collections.ingestion.readers.office import read_with_kreuzberg
 from apps.collections.ingestion.readers.package import Package
 from apps.collections.ingestion.types import ReaderLimits
+from basics.texts import gettext_noop
 
-_NOUN = "OpenDocument text"
+_NOUN = gettext_noop("OpenDocument text")
 _LEFT_OUT = frozenset({"tracked-changes", "annotation", "forms", "sequence-decls"})
 _BREAKS = frozenset(
     [("start", "tab"), ("start", "line-break")]

@@ -11,6 +11,7 @@ from apps.collections.ingestion.identifiers import identifier_list
 from apps.collections.ingestion.readers.base import Reading, clean_text, require_text, split_parts
 from apps.collections.ingestion.readers.markdown import markdown_reading
 from apps.collections.ingestion.types import FailureCode, ReaderLimits, ReadFailure
+from basics.texts import gettext as _
 
 _LINK = re.compile(r"(?<!!)\[((?:[^\[\]\\]|\\.)*)\]\((?:[^()\s]|\([^()]*\))*(?:\s+\"[^\"]*\")?\s*\)")
 _IMAGE = re.compile(r"!\[((?:[^\[\]\\]|\\.)*)\]\((?:[^()\s]|\([^()]*\))*(?:\s+\"[^\"]*\")?\s*\)")
@@ -53,7 +54,7 @@ def read_with_kreuzberg(
         reading = markdown_reading(markdown, title=title)
         reading.metadata["text_mode"] = "markdown"
         return reading
-    plain, _ = _extract(path, media_type, "plain", noun)
+    plain, _title = _extract(path, media_type, "plain", noun)
     plain = _strip_links(plain)
     if not is_whole and not _keeps_text(source, plain):
         return _source_reading(source, title, noun, limits)
@@ -71,7 +72,8 @@ def read_with_kreuzberg(
     if lost:
         shown = ", ".join(sorted(lost)[:5])
         reading.warnings.append(
-            f"{len(lost)} of {len(wanted)} identifiers could not be kept (for example {shown})."
+            _("%(lost)s of %(wanted)s identifiers could not be kept (for example %(shown)s).")
+            % {"lost": len(lost), "wanted": len(wanted), "shown": shown}
         )
         reading.metadata["identifiers_lost"] = len(lost)
     return reading
@@ -88,8 +90,11 @@ def _source_reading(source: str, title: str, noun: str, limits: ReaderLimits) ->
     reading = Reading(len(parts), iter(parts), is_paged=False, title=title)
     reading.metadata["text_mode"] = "source"
     reading.warnings.append(
-        f"Headings and tables of this {noun} could not be recognised, because its markup is damaged or nested too "
-        "deeply. Its text is complete."
+        _(
+            "Headings and tables of this %(noun)s could not be recognised, because its markup is "
+            "damaged or nested too deeply. Its text is complete."
+        )
+        % {"noun": _(noun)}
     )
     return reading
 
@@ -105,7 +110,8 @@ def _extract(path: Path, media_type: str, output_format: str, noun: str) -> tupl
     except (kreuzberg.KreuzbergError, ValueError, RuntimeError, OSError) as error:
         raise ReadFailure(
             FailureCode.CORRUPT_FILE,
-            f"The {noun} cannot be read; it seems damaged. Save it again and upload the new file.",
+            _("The %(noun)s cannot be read; it seems damaged. Save it again and upload the new file.")
+            % {"noun": _(noun)},
         ) from error
     metadata: dict[str, Any] = dict(result.metadata or {})
     return clean_text(result.content), clean_text(str(metadata.get("title") or "")).strip()

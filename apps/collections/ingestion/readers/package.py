@@ -12,6 +12,7 @@ from urllib.parse import unquote
 from xml.parsers import expat
 
 from apps.collections.ingestion.types import FailureCode, ReadFailure
+from basics.texts import gettext as _
 
 MAX_PART_BYTES = 300 * 1024 * 1024
 MAX_PARTS = 20_000
@@ -55,7 +56,9 @@ class Package:
         if len(self.names) > MAX_PARTS:
             self._archive.close()
             raise ReadFailure(
-                FailureCode.TOO_LARGE, f"The {noun} consists of more than {MAX_PARTS:,} parts. Split it."
+                FailureCode.TOO_LARGE,
+                _("The %(noun)s consists of more than %(max_parts)s parts. Split it.")
+                % {"noun": _(noun), "max_parts": f"{MAX_PARTS:,}"},
             )
 
     def __enter__(self) -> Self:
@@ -80,8 +83,8 @@ class Package:
                     if size > MAX_PART_BYTES:
                         raise ReadFailure(
                             FailureCode.TOO_LARGE,
-                            f"A part of the {self.noun} unpacks to more than "
-                            f"{MAX_PART_BYTES // 1024 // 1024} MB. Split it.",
+                            _("A part of the %(noun)s unpacks to more than %(max_part_bytes)s MB. Split it.")
+                            % {"noun": _(self.noun), "max_part_bytes": MAX_PART_BYTES // 1024 // 1024},
                         )
                     pieces.append(piece)
         except (
@@ -132,7 +135,8 @@ class Package:
         """Make the failure of a package that is not what it should be."""
         return ReadFailure(
             FailureCode.CORRUPT_FILE,
-            f"The {self.noun} is damaged or incomplete. Save it again and upload the new file.",
+            _("The %(noun)s is damaged or incomplete. Save it again and upload the new file.")
+            % {"noun": _(self.noun)},
         )
 
 
@@ -156,7 +160,7 @@ def xml_events(data: bytes, noun: str) -> Iterator[XmlEvent]:
         nonlocal depth
         depth += 1
         if depth > _MAX_DEPTH:
-            raise _malformed(noun, "its markup is nested too deeply")
+            raise _malformed(noun, _("its markup is nested too deeply"))
         given = {_short_name(key): value for key, value in attributes.items()}
         waiting.append(XmlEvent("start", name.rpartition(" ")[2], given))
 
@@ -168,8 +172,8 @@ def xml_events(data: bytes, noun: str) -> Iterator[XmlEvent]:
     def text(characters: str) -> None:
         waiting.append(XmlEvent("text", characters))
 
-    def doctype(*_: object) -> None:
-        raise _malformed(noun, "it declares a document type, as office files never do")
+    def doctype(*given: object) -> None:
+        raise _malformed(noun, _("it declares a document type, as office files never do"))
 
     parser = expat.ParserCreate(namespace_separator=" ")
     parser.buffer_text = True
@@ -183,7 +187,7 @@ def xml_events(data: bytes, noun: str) -> Iterator[XmlEvent]:
             waiting.clear()
         parser.Parse(b"", True)
     except (expat.ExpatError, ValueError, LookupError) as error:
-        raise _malformed(noun, "its markup is not well-formed") from error
+        raise _malformed(noun, _("its markup is not well-formed")) from error
     yield from waiting
 
 
@@ -195,5 +199,7 @@ def _short_name(attribute: str) -> str:
 
 def _malformed(noun: str, why: str) -> ReadFailure:
     return ReadFailure(
-        FailureCode.CORRUPT_FILE, f"The {noun} cannot be read: {why}. Save it again and upload the new file."
+        FailureCode.CORRUPT_FILE,
+        _("The %(noun)s cannot be read: %(why)s. Save it again and upload the new file.")
+        % {"noun": _(noun), "why": why},
     )

@@ -21,6 +21,8 @@ from apps.collections.ingestion.readers.pdf_tables import TableFinder
 from apps.collections.ingestion.readers.pdf_text import CleanPage, clean_page
 from apps.collections.ingestion.readers.pdf_xfa import READ, UNREAD, is_xfa, xfa_values
 from apps.collections.ingestion.types import FailureCode, PageText, ReaderLimits, ReadFailure
+from basics.texts import gettext as _
+from basics.texts import ngettext
 
 PAGE_END = "\n\n"
 
@@ -43,7 +45,8 @@ class PdfReader:
             document.close()
             raise ReadFailure(
                 FailureCode.TOO_MANY_PAGES,
-                f"The PDF has {count:,} pages; the limit is {limits.max_pages:,}. Split it.",
+                _("The PDF has %(count)s pages; the limit is %(max_pages)s. Split it.")
+                % {"count": f"{count:,}", "max_pages": f"{limits.max_pages:,}"},
                 data={"pages": count, "max_pages": limits.max_pages},
             )
         title = clean_text(document.get_metadata_value("Title") or "").strip()
@@ -68,11 +71,14 @@ def open_pdf(path: Path) -> pypdfium2.PdfDocument:
         if code in (pdfium_c.FPDF_ERR_PASSWORD, pdfium_c.FPDF_ERR_SECURITY):
             raise ReadFailure(
                 FailureCode.ENCRYPTED_PDF,
-                "The PDF is protected by a password. Remove the protection and upload it again.",
+                _("The PDF is protected by a password. Remove the protection and upload it again."),
             ) from error
         raise ReadFailure(
             FailureCode.CORRUPT_FILE,
-            "The PDF is damaged or incomplete and cannot be opened. Export it again and upload the new file.",
+            _(
+                "The PDF is damaged or incomplete and cannot be opened. Export it again and upload the "
+                "new file."
+            ),
         ) from error
 
 
@@ -130,7 +136,7 @@ def _pages(document: pypdfium2.PdfDocument, limits: ReaderLimits, warnings: list
         if index == 0 and is_xfa(document):
             values = xfa_values(document)
             own += "".join(f"\n{one}" for one in values)
-            warnings.append(READ if values else UNREAD)
+            warnings.append(_(READ if values else UNREAD))
         lines = finder.measure(textpage, raw, cleaned)
         regions = tables.find(page, textpage, raw, cleaned, index + 1)
         marks = page_marks(textpage, raw, cleaned, lines, regions)
@@ -142,7 +148,8 @@ def _pages(document: pypdfium2.PdfDocument, limits: ReaderLimits, warnings: list
         if chars > limits.max_chars:
             raise ReadFailure(
                 FailureCode.TOO_LARGE,
-                f"The PDF holds more than {limits.max_chars:,} characters of text. Split it.",
+                _("The PDF holds more than %(max_chars)s characters of text. Split it.")
+                % {"max_chars": f"{limits.max_chars:,}"},
             )
         if scan is not None or any(ch.isalnum() for ch in own):
             has_text = True
@@ -167,24 +174,31 @@ def _pages(document: pypdfium2.PdfDocument, limits: ReaderLimits, warnings: list
         raise _no_text(bad_pages, empty_pages)
     if tables.skipped:
         warnings.append(
-            f"Looking for tables took too long; those on pages {_ranges(tables.skipped)} are kept as plain text."
+            _("Looking for tables took too long; those on pages %(skipped)s are kept as plain text.")
+            % {"skipped": _ranges(tables.skipped)}
         )
     if bad_pages:
-        warnings.append(f"Pages that could not be read: {_ranges(bad_pages)}.")
+        warnings.append(_("Pages that could not be read: %(bad_pages)s.") % {"bad_pages": _ranges(bad_pages)})
     if empty_pages:
-        noun = "page has" if empty_pages == 1 else "pages have"
-        warnings.append(f"{empty_pages} {noun} neither text nor a picture.")
+        warnings.append(
+            ngettext(
+                "%(n)s page has neither text nor a picture.",
+                "%(n)s pages have neither text nor a picture.",
+                empty_pages,
+            )
+            % {"n": empty_pages}
+        )
 
 
 def _no_text(bad_pages: list[int], empty_pages: int) -> ReadFailure:
     if bad_pages and not empty_pages:
         return ReadFailure(
             FailureCode.CORRUPT_FILE,
-            "None of the PDF's pages can be read; the file is damaged. Export it again.",
+            _("None of the PDF's pages can be read; the file is damaged. Export it again."),
         )
     return ReadFailure(
         FailureCode.NO_TEXT,
-        "The pages of this PDF are empty: they contain neither text nor pictures. Export it again.",
+        _("The pages of this PDF are empty: they contain neither text nor pictures. Export it again."),
     )
 
 

@@ -10,12 +10,13 @@ import pypdfium2.raw as pdfium_c
 from apps.collections.ingestion.readers.base import clean_text
 from apps.collections.ingestion.readers.package import xml_events
 from apps.collections.ingestion.types import ReadFailure
+from basics.texts import gettext_noop
 
-READ = (
+READ = gettext_noop(
     "This PDF is an XFA form, which only Adobe's programs can display. The values filled in were read, "
     "but not the text printed around them. Print it to a PDF and upload that to get both."
 )
-UNREAD = (
+UNREAD = gettext_noop(
     "This PDF is an XFA form, which only Adobe's programs can display. Neither its pages nor its "
     "values can be read. Print it to a PDF and upload that."
 )

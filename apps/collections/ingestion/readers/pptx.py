@@ -11,6 +11,7 @@ from apps.collections.ingestion.readers.charts import chart_rows
 from apps.collections.ingestion.readers.package import Package, XmlEvent
 from apps.collections.ingestion.readers.tables import TextBuilder, one_line
 from apps.collections.ingestion.types import FailureCode, PageText, ReaderLimits, ReadFailure
+from basics.texts import gettext as _
 
 _MAIN = "ppt/presentation.xml"
 _TITLES = frozenset({"title", "ctrTitle"})
@@ -38,7 +39,8 @@ class PptxReader:
         if len(slides) > limits.max_pages:
             raise ReadFailure(
                 FailureCode.TOO_MANY_PAGES,
-                f"The presentation has {len(slides):,} slides; the limit is {limits.max_pages:,}. Split it.",
+                _("The presentation has %(slides)s slides; the limit is %(max_pages)s. Split it.")
+                % {"slides": f"{len(slides):,}", "max_pages": f"{limits.max_pages:,}"},
             )
         reading = Reading(len(slides), iter(()), is_paged=True)
         reading.metadata["page_noun"] = "slide"
@@ -93,7 +95,8 @@ def _pages(
             if chars > limits.max_chars:
                 raise ReadFailure(
                     FailureCode.TOO_LARGE,
-                    f"The presentation holds more than {limits.max_chars:,} characters of text. Split it.",
+                    _("The presentation holds more than %(max_chars)s characters of text. Split it.")
+                    % {"max_chars": f"{limits.max_chars:,}"},
                 )
             text = builder.text or "\n"
             has_text = has_text or any(ch.isalnum() for ch in text)
@@ -108,7 +111,10 @@ def _pages(
     if not has_text:
         raise ReadFailure(
             FailureCode.NO_TEXT,
-            "The presentation has no text; it may contain only pictures. Text in pictures can't be read yet.",
+            _(
+                "The presentation has no text; it may contain only pictures. Text in pictures can't be "
+                "read yet."
+            ),
         )
 
 

@@ -10,6 +10,7 @@ from apps.collections.ingestion.readers.base import clean_text
 from apps.collections.ingestion.readers.package import Package
 from apps.collections.ingestion.readers.tables import one_line
 from apps.collections.ingestion.types import FailureCode, ReadFailure
+from basics.texts import gettext as _
 
 _MAX_CELLS = 3_000_000
 _MAX_MERGED_FILL = 200_000
@@ -73,7 +74,7 @@ def _strings(package: Package, part: str) -> list[str]:
     found: list[str] = []
     pieces: list[str] = []
     is_text = is_phonetic = False
-    for kind, name, _ in package.events(part):
+    for kind, name, _attributes in package.events(part):
         if kind == "text":
             if is_text:
                 pieces.append(name)
@@ -147,7 +148,8 @@ def cells_read(package: Package, part: str, styles: Styles) -> Sheet:
                 if count > _MAX_CELLS:
                     raise ReadFailure(
                         FailureCode.TOO_LARGE,
-                        f"A sheet holds more than {_MAX_CELLS:,} cells. Split the workbook.",
+                        _("A sheet holds more than %(max_cells)s cells. Split the workbook.")
+                        % {"max_cells": f"{_MAX_CELLS:,}"},
                     )
         elif name == "f":
             pieces = []

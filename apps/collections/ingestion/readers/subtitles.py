@@ -18,6 +18,7 @@ from apps.collections.ingestion.readers.base import (
 )
 from apps.collections.ingestion.readers.tables import TextBuilder, one_line
 from apps.collections.ingestion.types import ReaderLimits
+from basics.texts import gettext as _
 
 _TIME = r"(?:\d{1,4}:)?\d{1,2}:\d{2}(?:[.,]\d{1,3})?"
 _TIMES = re.compile(rf"[ \t]*({_TIME})[ \t]*-->[ \t]*({_TIME})(?![\d:.,])")
@@ -81,7 +82,7 @@ class SubtitlesReader:
                 rows[-1].add(text, end)
         if not count:
             require_text(before, limits)
-            return text_reading(source, "no line of it says when something is shown")
+            return text_reading(source, _("no line of it says when something is shown"))
         builder = TextBuilder()
         builder.add_paragraph(before)
         has_speakers = any(row.speaker for row in rows)

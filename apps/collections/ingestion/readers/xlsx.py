@@ -13,8 +13,10 @@ from apps.collections.ingestion.readers.sheet_blocks import Block, blocks_of
 from apps.collections.ingestion.readers.sheet_cells import cells_read, styles_read
 from apps.collections.ingestion.readers.tables import TextBuilder
 from apps.collections.ingestion.types import FailureCode, PageText, ReaderLimits, ReadFailure
+from basics.texts import gettext as _
+from basics.texts import gettext_noop
 
-_NOUN = "Excel workbook"
+_NOUN = gettext_noop("Excel workbook")
 _MAIN = "xl/workbook.xml"
 _MAX_SHEET_CHARS = 300_000  # a page of the viewer; larger sheets are cut into parts
 
@@ -41,7 +43,9 @@ class XlsxReader:
         reading = _reading(builders, text)
         reading.metadata["sheets"] = [name for name, _ in sheets]
         if hidden:
-            reading.warnings.append(f"Hidden sheets were read too: {', '.join(hidden[:10])}.")
+            reading.warnings.append(
+                _("Hidden sheets were read too: %(hidden)s.") % {"hidden": ", ".join(hidden[:10])}
+            )
         return reading
 
 
@@ -57,7 +61,7 @@ def _reading(builders: list[tuple[str, TextBuilder]], text: str) -> Reading:
         reading.metadata["page_noun"] = "sheet"
         return reading
     whole = TextBuilder()
-    for _, builder in builders:
+    for _name, builder in builders:
         whole.append(builder)
     parts = list(split_parts(text, whole.headings, whole.regions))
     return Reading(len(parts), iter(parts), is_paged=False)
@@ -95,7 +99,7 @@ def _fill(
     styles = styles_read(package, is_1904=is_1904)
     chars = 0
     hidden: list[str] = []
-    for (name, (part, is_hidden)), (_, builder) in zip(sheets, builders, strict=True):
+    for (name, (part, is_hidden)), (_name, builder) in zip(sheets, builders, strict=True):
         if is_hidden:
             hidden.append(name)
         builder.add_heading(name, 2)
@@ -107,7 +111,8 @@ def _fill(
         if chars > limits.max_chars:
             raise ReadFailure(
                 FailureCode.TOO_LARGE,
-                f"The {_NOUN} holds more than {limits.max_chars:,} characters of text. Split it.",
+                _("The %(noun)s holds more than %(max_chars)s characters of text. Split it.")
+                % {"noun": _(_NOUN), "max_chars": f"{limits.max_chars:,}"},
             )
     return hidden
 

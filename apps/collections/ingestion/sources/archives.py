@@ -23,6 +23,7 @@ from apps.collections.ingestion.sources.base import (
 )
 from apps.collections.ingestion.sources.tars import TarMembers
 from apps.collections.ingestion.sources.zips import ZipMembers
+from basics.texts import gettext as _
 
 _TARS = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tbz", ".tar.xz", ".txz")
 ARCHIVE_SUFFIXES = (".zip", *_TARS)
@@ -60,7 +61,7 @@ def archive_entries(path: Path, name: str, *, rules: Rules, limits: SourceLimits
     if name.lower().endswith(_UNREADABLE) or head.startswith((b"7z\xbc\xaf", b"Rar!", b"\x28\xb5\x2f\xfd")):
         raise SourceFailure(
             "archive_unsupported",
-            "This kind of archive can't be read. Pack the files as .zip or .tar.gz and import that.",
+            _("This kind of archive can't be read. Pack the files as .zip or .tar.gz and import that."),
         )
     tally = FolderTally(rules)
     yield from archive_entries_of(path, "", budget, tally, depth=0)
@@ -112,7 +113,7 @@ def archive_entries_of(
                 yield Problem(
                     shown(where),
                     Reason.DUPLICATE,
-                    "Another entry in the archive has the same name; only the first one is imported.",
+                    _("Another entry in the archive has the same name; only the first one is imported."),
                 )
                 continue
             seen.add(where)
@@ -137,7 +138,8 @@ def _nested(
         yield Problem(
             shown(where),
             Reason.TOO_DEEP,
-            f"It is an archive inside {depth + 1} others and was not opened. Import it separately.",
+            _("It is an archive inside %(depth)s others and was not opened. Import it separately.")
+            % {"depth": depth + 1},
         )
         return
     with tempfile.NamedTemporaryFile(

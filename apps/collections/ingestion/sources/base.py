@@ -11,6 +11,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from basics.errors import DomainError
+from basics.texts import gettext as _
 
 BLOCK = 64 * 1024
 _RATIO_FLOOR = 20_000_000  # small archives of regular text may pack well; below this nobody is harmed
@@ -144,9 +145,11 @@ class Budget:
         if self.entries > self.limits.max_entries:
             raise SourceFailure(
                 "too_many_entries",
-                f"There are more than {self.limits.max_entries} entries. What was imported so far is kept; "
-                f"import parts of it, "
-                "or ask the operator to raise GROUNDWORK_IMPORT_MAX_FILES.",
+                _(
+                    "There are more than %(max_entries)s entries. What was imported so far is kept; import "
+                    "parts of it, or ask the operator to raise GROUNDWORK_IMPORT_MAX_FILES."
+                )
+                % {"max_entries": self.limits.max_entries},
             )
 
     def take(self, size: int, of_file: int, packed: int | None = None) -> None:
@@ -165,19 +168,24 @@ class Budget:
         if self.bytes > self.limits.max_bytes:
             raise SourceFailure(
                 "too_large",
-                f"Unpacked, it has more than {self.limits.max_bytes // 1_000_000} MB. What was imported so "
-                f"far is kept; import parts of it, or ask the operator to raise GROUNDWORK_IMPORT_MAX_MB.",
+                _(
+                    "Unpacked, it has more than %(max_bytes)s MB. What was imported so far is kept; import "
+                    "parts of it, or ask the operator to raise GROUNDWORK_IMPORT_MAX_MB."
+                )
+                % {"max_bytes": self.limits.max_bytes // 1000000},
                 status=413,
             )
         if of_file > self.limits.max_file_bytes:
             raise EntryFailure(
                 Reason.TOO_LARGE,
-                f"The file has more than {self.limits.max_file_bytes // 1_000_000} MB, the limit for one file.",
+                _("The file has more than %(max_file_bytes)s MB, the limit for one file.")
+                % {"max_file_bytes": self.limits.max_file_bytes // 1000000},
             )
         if packed is not None and of_file > max(_RATIO_FLOOR, self.limits.max_ratio * packed):
             raise EntryFailure(
                 Reason.BOMB,
-                f"It unpacks to more than {self.limits.max_ratio} times its size, as malicious archives do.",
+                _("It unpacks to more than %(max_ratio)s times its size, as malicious archives do.")
+                % {"max_ratio": self.limits.max_ratio},
             )
 
 
@@ -199,14 +207,20 @@ def safe_path(name: str) -> str | Problem:
         return Problem(
             shown(name),
             Reason.UNSAFE_PATH,
-            "The name leads out of the source (absolute, with a drive letter or with “..”), so it was left out.",
+            _(
+                "The name leads out of the source (absolute, with a drive letter or with “..”), so it "
+                "was left out."
+            ),
         )
     too_long = len(unified) > 900 or any(len(part) > 255 for part in parts)
     if not parts or too_long or not all(ch.isprintable() for ch in unified):
         return Problem(
             shown(name),
             Reason.BAD_NAME,
-            "The name is empty, too long, or holds control characters or characters that cannot be decoded.",
+            _(
+                "The name is empty, too long, or holds control characters or characters that cannot be "
+                "decoded."
+            ),
         )
     return "/".join(parts)
 
@@ -272,12 +286,12 @@ class Rules:
             return Problem(
                 shown(f"{path}/"),
                 Reason.IGNORED,
-                "Folders with this name don't contain documents of your own.",
+                _("Folders with this name don't contain documents of your own."),
             )
         if name.startswith(".") and not self._with_hidden:
-            return Problem(shown(f"{path}/"), Reason.HIDDEN, "Its name begins with a dot.")
+            return Problem(shown(f"{path}/"), Reason.HIDDEN, _("Its name begins with a dot."))
         if self._exclude is not None and self._exclude.match_file(f"{path}/"):
-            return Problem(shown(f"{path}/"), Reason.EXCLUDED, "It matches an exclude pattern.")
+            return Problem(shown(f"{path}/"), Reason.EXCLUDED, _("It matches an exclude pattern."))
         return None
 
     def file_refusal(self, path: str) -> Problem | None:
@@ -285,18 +299,20 @@ class Rules:
         pure = PurePosixPath(path)
         name = pure.name.lower()
         if path in self._ignored:
-            return Problem(shown(path), Reason.IGNORED, "The repository's .gitignore leaves it out.")
+            return Problem(shown(path), Reason.IGNORED, _("The repository's .gitignore leaves it out."))
         if name in _IGNORED_FILES or pure.name.startswith("._"):
-            return Problem(shown(path), Reason.IGNORED, "It is a helper file of the operating system.")
+            return Problem(shown(path), Reason.IGNORED, _("It is a helper file of the operating system."))
         if name.startswith(".") and not self._with_hidden:
-            return Problem(shown(path), Reason.HIDDEN, "Its name begins with a dot.")
+            return Problem(shown(path), Reason.HIDDEN, _("Its name begins with a dot."))
         if self._exclude is not None and self._exclude.match_file(path):
-            return Problem(shown(path), Reason.EXCLUDED, "It matches an exclude pattern.")
+            return Problem(shown(path), Reason.EXCLUDED, _("It matches an exclude pattern."))
         if self._include is not None and not self._include.match_file(path):
-            return Problem(shown(path), Reason.EXCLUDED, "It matches no include pattern.")
+            return Problem(shown(path), Reason.EXCLUDED, _("It matches no include pattern."))
         if pure.suffix.lower() in _BINARY_SUFFIXES and not self._with_binary:
             return Problem(
-                shown(path), Reason.BINARY, f"Files of the type {pure.suffix.lower()} contain no text."
+                shown(path),
+                Reason.BINARY,
+                _("Files of the type %(lower)s contain no text.") % {"lower": pure.suffix.lower()},
             )
         return None
 

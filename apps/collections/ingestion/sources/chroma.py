@@ -27,6 +27,8 @@ from apps.collections.ingestion.sources.base import (
 )
 from apps.collections.ingestion.sources.chroma_vectors import collection_vectors
 from apps.collections.ingestion.sources.prepared import PreparedChunk, PreparedDocument, prepared_dump
+from basics.texts import gettext as _
+from basics.texts import kept
 
 Send = Callable[[Mapping[str, Any], bytes], None]
 DATABASE = "chroma.sqlite3"
@@ -73,7 +75,8 @@ def chroma_read(request: Mapping[str, Any], send: Send) -> None:
             _send_all(database, folder, request, budget, send)
     except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
         raise SourceFailure(
-            "chroma_damaged", f"The Chroma database cannot be read ({shown(str(error))[:100]})."
+            "chroma_damaged",
+            _("The Chroma database cannot be read (%(error)s).") % {"error": shown(str(error))[:100]},
         ) from error
 
 
@@ -106,7 +109,7 @@ def _send_all(
 
 
 def _tell(send: Send, problem: Problem) -> None:
-    send({"problem": [problem.path, problem.reason, problem.message, problem.count]}, b"")
+    send({"problem": [problem.path, problem.reason, kept(problem.message), problem.count]}, b"")
 
 
 def _connect(folder: Path) -> sqlite3.Connection:
@@ -115,7 +118,8 @@ def _connect(folder: Path) -> sqlite3.Connection:
     if not file.is_file() or file.is_symlink():
         raise SourceFailure(
             "not_a_chroma_folder",
-            f"There is no {DATABASE} in this folder. Choose the folder in which Chroma stores its data.",
+            _("There is no %(database)s in this folder. Choose the folder in which Chroma stores its data.")
+            % {"database": DATABASE},
         )
     journal = folder / f"{DATABASE}-wal"
     if journal.is_file() and journal.stat().st_size:
@@ -132,7 +136,9 @@ def _connect(folder: Path) -> sqlite3.Connection:
     database.set_progress_handler(lambda: next(steps, None) is None, 100_000)
     kinds = dict(database.execute("SELECT name, type FROM sqlite_master"))
     if any(kinds.get(table) != "table" for table in _TABLES):
-        raise SourceFailure("chroma_damaged", "The database doesn't have the tables of a Chroma collection.")
+        raise SourceFailure(
+            "chroma_damaged", _("The database doesn't have the tables of a Chroma collection.")
+        )
     return database
 
 
@@ -147,7 +153,8 @@ def _collection(database: sqlite3.Connection, wanted: str) -> tuple[str, str]:
     names = ", ".join(shown(name) for _, name in rows[:20]) or "none"
     raise SourceFailure(
         "chroma_collection_missing",
-        f"Name one collection of this Chroma folder in the option “chroma_collection”. It has: {names}.",
+        _("Name one collection of this Chroma folder in the option “chroma_collection”. It has: %(names)s.")
+        % {"names": names},
         data={"collections": [shown(name) for _, name in rows[:100]]},
     )
 
@@ -167,7 +174,7 @@ def _documents(
     for pk, embedding_id in rows:
         budget.count()
         if str(embedding_id) in seen:
-            _tell(send, Problem(shown(str(embedding_id)), Reason.DUPLICATE, "Two passages have this id."))
+            _tell(send, Problem(shown(str(embedding_id)), Reason.DUPLICATE, _("Two passages have this id.")))
             continue
         seen.add(str(embedding_id))
         facts = _metadata(database, pk, (*keys, *_ORDERS))
@@ -256,13 +263,18 @@ def _prepared(rows: list[_Row], path: str, model: str, vectors: Mapping[str, Any
     warnings: list[str] = []
     if lost:
         warnings.append(
-            f"{lost} links lead to no other chunk of this document; they are kept in the metadata only."
+            _("%(lost)s links lead to no other chunk of this document; they are kept in the metadata only.")
+            % {"lost": lost}
         )
     has_all = bool(model) and all(vector is not None for vector in found)
     if model and not has_all:
         missing = sum(1 for vector in found if vector is None)
         warnings.append(
-            f"Chroma has no vector for {missing} chunks, so all passages of the document are embedded again."
+            _(
+                "Chroma has no vector for %(missing)s chunks, so all passages of the document are "
+                "embedded again."
+            )
+            % {"missing": missing}
         )
     return PreparedDocument(
         chunks=tuple(

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from apps.collections.ingestion.sources.base import SourceFailure
+from basics.texts import gettext as _
 
 # hnswlib's persistent header as Chroma's fork writes it: version, then offsets and counts.
 _HEADER = struct.Struct("<i6Qi")
@@ -106,5 +107,7 @@ class _Plain(pickle.Unpickler):
 
 def _damaged(what: str) -> SourceFailure:
     return SourceFailure(
-        "chroma_damaged", f"The vector index of the Chroma folder is damaged: {what}. Import without vectors."
+        "chroma_damaged",
+        _("The vector index of the Chroma folder is damaged: %(what)s. Import without vectors.")
+        % {"what": what},
     )

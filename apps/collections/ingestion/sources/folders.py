@@ -25,6 +25,7 @@ from apps.collections.ingestion.sources.base import (
     safe_path,
     shown,
 )
+from basics.texts import gettext as _
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -45,9 +46,12 @@ def folder_open(path: str, allowed: Sequence[Path]) -> int:
     pure = PurePosixPath(path)
     refusal = SourceFailure(
         "path_not_allowed",
-        "This path isn't inside a folder that the operator has opened for imports (GROUNDWORK_IMPORT_PATHS)."
+        _(
+            "This path isn't inside a folder that the operator has opened for imports "
+            "(GROUNDWORK_IMPORT_PATHS)."
+        )
         if allowed
-        else "The operator hasn't opened any server folder for imports (GROUNDWORK_IMPORT_PATHS).",
+        else _("The operator hasn't opened any server folder for imports (GROUNDWORK_IMPORT_PATHS)."),
         status=403,
     )
     if not pure.is_absolute() or ".." in pure.parts or "\x00" in path:
@@ -74,7 +78,9 @@ def folder_open(path: str, allowed: Sequence[Path]) -> int:
 
 def _missing(path: str) -> SourceFailure:
     return SourceFailure(
-        "path_missing", f"There is no folder {shown(path)} that this server can read.", status=404
+        "path_missing",
+        _("There is no folder %(path)s that this server can read.") % {"path": shown(path)},
+        status=404,
     )
 
 
@@ -121,7 +127,11 @@ def _folder(parent: int, name: str, where: str, rules: Rules, budget: Budget, de
         yield refusal
         return
     if depth >= _MAX_DEPTH:
-        yield Problem(shown(f"{where}/"), Reason.TOO_DEEP, f"More than {_MAX_DEPTH} folders deep.")
+        yield Problem(
+            shown(f"{where}/"),
+            Reason.TOO_DEEP,
+            _("More than %(max_depth)s folders deep.") % {"max_depth": _MAX_DEPTH},
+        )
         return
     try:
         inner = os.open(name, _DIRECTORY, dir_fd=parent)
@@ -137,25 +147,27 @@ def _folder(parent: int, name: str, where: str, rules: Rules, budget: Budget, de
 def _problem(where: str, facts: os.stat_result) -> Problem | None:
     if stat.S_ISLNK(facts.st_mode):
         return Problem(
-            shown(where), Reason.LINK, "It is a symbolic link; only what links point to is imported."
+            shown(where), Reason.LINK, _("It is a symbolic link; only what links point to is imported.")
         )
     if not stat.S_ISREG(facts.st_mode):
-        return Problem(shown(where), Reason.SPECIAL, "It isn't a regular file (a device, pipe or socket).")
+        return Problem(shown(where), Reason.SPECIAL, _("It isn't a regular file (a device, pipe or socket)."))
     if facts.st_nlink > 1:
         return Problem(
             shown(where),
             Reason.LINK,
-            "The file has another name elsewhere (a hard link), which may be outside this folder. Copy the "
-            "file.",
+            _(
+                "The file has another name elsewhere (a hard link), which may be outside this folder. "
+                "Copy the file."
+            ),
         )
     return None
 
 
 def _unreadable(where: str, error: OSError) -> Problem:
     if error.errno in _LINK_ERRORS:
-        return Problem(shown(where), Reason.LINK, "It became a link while it was being checked.")
+        return Problem(shown(where), Reason.LINK, _("It became a link while it was being checked."))
     why = error.strerror or type(error).__name__
-    return Problem(shown(where), Reason.UNREADABLE, f"The server cannot read it ({why}).")
+    return Problem(shown(where), Reason.UNREADABLE, _("The server cannot read it (%(why)s).") % {"why": why})
 
 
 def _file(folder: int, name: str, where: str, rules: Rules, budget: Budget) -> Iterator[Item]:
@@ -168,7 +180,7 @@ def _file(folder: int, name: str, where: str, rules: Rules, budget: Budget) -> I
         yield Entry(where, lambda: _blocks(folder, name, budget))
         return
     if budget.limits.max_depth < 1:
-        yield Problem(shown(where), Reason.TOO_DEEP, "It is an archive. Import it separately.")
+        yield Problem(shown(where), Reason.TOO_DEEP, _("It is an archive. Import it separately."))
         return
     with tempfile.NamedTemporaryFile(dir=budget.limits.scratch or None) as copy:
         try:
@@ -207,5 +219,8 @@ def _blocks(folder: int, name: str, budget: Budget) -> Iterator[bytes]:
     if (before.st_mtime_ns, before.st_size) != (after.st_mtime_ns, after.st_size):
         raise EntryFailure(
             Reason.CHANGED,
-            "The file changed while it was being read. Import it again when it is no longer being written.",
+            _(
+                "The file changed while it was being read. Import it again when it is no longer being "
+                "written."
+            ),
         )

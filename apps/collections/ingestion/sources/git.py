@@ -25,6 +25,8 @@ from apps.collections.ingestion.sources.base import (
     shown,
 )
 from apps.collections.ingestion.sources.git_worktree import LFS_HEAD, uncommitted
+from basics.texts import gettext as _
+from basics.texts import kept
 
 _MAX_POINTER = 1024
 _POINTER = (
@@ -47,20 +49,24 @@ def control_folder(path: Path) -> Path:
         if not os.path.lexists(part) or not stat.S_ISDIR(part.lstat().st_mode):
             raise SourceFailure(
                 "not_a_repository",
-                "There is no git repository here. A worktree that keeps its objects elsewhere can't be "
-                "read. Choose the main repository, or a bare one.",
+                _(
+                    "There is no git repository here. A worktree that keeps its objects elsewhere can't be "
+                    "read. Choose the main repository, or a bare one."
+                ),
             )
     for name in ("objects/info/alternates", "objects/info/http-alternates", "commondir"):
         if os.path.lexists(control / name):
             raise SourceFailure(
                 "repository_borrows",
-                "The repository borrows objects from another one (alternates). Make a full copy with "
-                "“git clone --no-local” and import that.",
+                _(
+                    "The repository borrows objects from another one (alternates). Make a full copy with "
+                    "“git clone --no-local” and import that."
+                ),
             )
     links = [p for p in _control_paths(control) if stat.S_ISLNK(p.lstat().st_mode)]
     if links:
         raise SourceFailure(
-            "repository_linked", "The repository's own files are links. Make a full copy of it."
+            "repository_linked", _("The repository's own files are links. Make a full copy of it.")
         )
     return control
 
@@ -144,7 +150,7 @@ def repository_read(request: Mapping[str, Any], send: Send) -> None:
 
 
 def _tell(send: Send, problem: Problem) -> None:
-    send({"problem": [problem.path, problem.reason, problem.message, problem.count]}, b"")
+    send({"problem": [problem.path, problem.reason, kept(problem.message), problem.count]}, b"")
 
 
 def _is_unborn(control: Path) -> bool:
@@ -166,7 +172,8 @@ def _commit(store: Any, control: Path, ref: str) -> Any:
     wanted = ref.encode()
     missing = SourceFailure(
         "ref_missing",
-        f"The repository has no revision “{shown(ref) or 'HEAD'}”. Name a branch, a tag or a whole commit id.",
+        _("The repository has no revision “%(ref)s”. Name a branch, a tag or a whole commit id.")
+        % {"ref": shown(ref) or "HEAD"},
     )
     sha: bytes | None = None
     try:
@@ -182,7 +189,7 @@ def _commit(store: Any, control: Path, ref: str) -> Any:
         raise missing from error
     if sha is None and len(wanted) == 40 and all(ch in b"0123456789abcdef" for ch in wanted):
         sha = wanted
-    for _ in range(10):
+    for _step in range(10):
         if sha is None:
             break
         try:
@@ -203,10 +210,12 @@ def _object(store: Any, sha: bytes) -> Any:
         raise
     except KeyError as error:
         raise EntryFailure(
-            Reason.DAMAGED, "The repository lacks this object (is it a shallow or partial copy?)."
+            Reason.DAMAGED, _("The repository lacks this object (is it a shallow or partial copy?).")
         ) from error
     except Exception as error:  # whatever foreign bytes bring out of zlib and the parser
-        raise EntryFailure(Reason.DAMAGED, f"The object is damaged ({type(error).__name__}).") from error
+        raise EntryFailure(
+            Reason.DAMAGED, _("The object is damaged (%(name)s).") % {"name": type(error).__name__}
+        ) from error
     return found
 
 
@@ -215,7 +224,7 @@ def _blob(store: Any, sha: bytes) -> bytes:
 
     found = _object(store, sha)
     if not isinstance(found, Blob):
-        raise EntryFailure(Reason.DAMAGED, "The repository lists this as a file, but it isn't one.")
+        raise EntryFailure(Reason.DAMAGED, _("The repository lists this as a file, but it isn't one."))
     data: bytes = found.data
     return data
 
@@ -226,7 +235,11 @@ def _files(
     from dulwich.objects import Tree
 
     if depth > _MAX_DEPTH:
-        yield Problem(shown(prefix), Reason.TOO_DEEP, f"More than {_MAX_DEPTH} folders deep.")
+        yield Problem(
+            shown(prefix),
+            Reason.TOO_DEEP,
+            _("More than %(max_depth)s folders deep.") % {"max_depth": _MAX_DEPTH},
+        )
         return
     try:
         tree = _object(store, sha)
@@ -235,7 +248,9 @@ def _files(
         return
     if not isinstance(tree, Tree):
         yield Problem(
-            shown(prefix or "/"), Reason.DAMAGED, "The repository lists this as a folder, but it isn't one."
+            shown(prefix or "/"),
+            Reason.DAMAGED,
+            _("The repository lists this as a folder, but it isn't one."),
         )
         return
     for item in tree.iteritems():
@@ -246,7 +261,7 @@ def _files(
             yield (
                 where
                 if isinstance(where, Problem)
-                else Problem(shown(prefix + name), Reason.BAD_NAME, "This isn't a valid file name.")
+                else Problem(shown(prefix + name), Reason.BAD_NAME, _("This isn't a valid file name."))
             )
         elif stat.S_ISDIR(mode):
             yield from _files(store, item.sha, f"{where}/", budget, depth=depth + 1)
@@ -254,11 +269,13 @@ def _files(
             yield Problem(
                 where,
                 Reason.SUBMODULE,
-                "It is a submodule: another repository at a fixed revision. Import that one separately.",
+                _("It is a submodule: another repository at a fixed revision. Import that one separately."),
             )
         elif stat.S_ISLNK(mode):
-            yield Problem(where, Reason.LINK, "It is a symbolic link; only what links point to is imported.")
+            yield Problem(
+                where, Reason.LINK, _("It is a symbolic link; only what links point to is imported.")
+            )
         elif stat.S_ISREG(mode):
             yield where, item.sha
         else:
-            yield Problem(where, Reason.SPECIAL, "It isn't a regular file.")
+            yield Problem(where, Reason.SPECIAL, _("It isn't a regular file."))

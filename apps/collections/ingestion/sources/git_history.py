@@ -21,6 +21,7 @@ from typing import IO, Any
 
 from apps.collections.ingestion.sources.base import SourceFailure, shown
 from apps.collections.ingestion.sources.git import Send, control_folder
+from basics.texts import gettext as _
 
 MAX_REFS = 10_000
 _NO_DEFAULT = "refs/remotes/origin/HEAD"  # points to a branch that a clone of one branch has not
@@ -67,7 +68,7 @@ def history_read(request: Mapping[str, Any], send: Send) -> None:
         head = _head(control, str(request["ref"]), refs)
         if bytes.fromhex(refs.get(head, head if _SHA.fullmatch(head) else "")) not in {*names, b""}:
             raise SourceFailure(
-                "history_damaged", "The last commit is not in it (a partial or borrowed copy?)."
+                "history_damaged", _("The last commit is not in it (a partial or borrowed copy?).")
             )
         left += [shown(name) for name, sha in refs.items() if bytes.fromhex(sha) not in names]
         refs = {name: sha for name, sha in refs.items() if bytes.fromhex(sha) in names}
@@ -76,7 +77,7 @@ def history_read(request: Mapping[str, Any], send: Send) -> None:
         raise
     except Exception as error:  # whatever foreign bytes bring out of zlib and the parser
         raise SourceFailure(
-            "history_damaged", f"It is incomplete or damaged ({type(error).__name__})."
+            "history_damaged", _("It is incomplete or damaged (%(name)s).") % {"name": type(error).__name__}
         ) from error
     facts = {
         "head": head,
@@ -100,9 +101,11 @@ class _Bytes:
         if self._left < 0:
             raise SourceFailure(
                 "history_too_large",
-                f"The history has more than {self._most // 1_000_000} MB, which is the limit here. Import "
-                f"a clone with less of it, "
-                "such as one made with “git clone --no-local --depth 1000”.",
+                _(
+                    "The history has more than %(most)s MB, which is the limit here. Import a clone with "
+                    "less of it, such as one made with “git clone --no-local --depth 1000”."
+                )
+                % {"most": self._most // 1000000},
                 status=413,
             )
 
@@ -133,7 +136,10 @@ def _opened(path: Path, budget: _Bytes) -> IO[bytes]:
     found = os.fstat(stream.fileno())
     if not stat.S_ISREG(found.st_mode):
         stream.close()
-        raise SourceFailure("history_damaged", f"{shown(path.name)} of the repository isn't a plain file.")
+        raise SourceFailure(
+            "history_damaged",
+            _("%(name)s of the repository isn't a plain file.") % {"name": shown(path.name)},
+        )
     budget.take(found.st_size)
     return stream
 
@@ -180,7 +186,8 @@ def _named(data: Any, max_object: int) -> Iterator[tuple[bytes, int, int | None]
 def _object_too_large(max_object: int) -> SourceFailure:
     return SourceFailure(
         "history_too_large",
-        f"The history holds an object of more than {max_object // 1_000_000} MB unpacked, the limit here.",
+        _("The history holds an object of more than %(max_object)s MB unpacked, the limit here.")
+        % {"max_object": max_object // 1000000},
         status=413,
     )
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from apps.collections.ingestion.git.ignores import Ignores
 from apps.collections.ingestion.sources.base import FolderTally, Problem, Reason, shown
+from basics.texts import gettext as _
 
 LFS_HEAD = b"version https://git-lfs.github.com/spec/v1\n"
 _MAX_ENTRIES = 100_000
@@ -45,18 +46,19 @@ def uncommitted(
             continue
         if path not in committed:
             if is_ignored:
-                yield Problem(shown(path), Reason.IGNORED, "The repository's .gitignore leaves it out.")
+                yield Problem(shown(path), Reason.IGNORED, _("The repository's .gitignore leaves it out."))
             else:
                 yield Problem(
                     shown(path),
                     Reason.UNCOMMITTED,
-                    f"It hasn't been committed yet, so it was not imported. {_HELP}",
+                    _("It hasn't been committed yet, so it was not imported. %(help)s") % {"help": _HELP},
                 )
         elif not pointer(path) and _differs(root / path, committed[path]):
             yield Problem(
                 shown(path),
                 Reason.UNCOMMITTED,
-                f"It has changed since the last commit, whose content was imported. {_HELP}",
+                _("It has changed since the last commit, whose content was imported. %(help)s")
+                % {"help": _HELP},
             )
     gone = [p for p in committed if p not in seen and not pointer(p) and not tally.refusal(p)[0]]
     if seen:  # a repository without any file checked out misses none
@@ -64,7 +66,7 @@ def uncommitted(
             yield Problem(
                 shown(path),
                 Reason.UNCOMMITTED,
-                "It was deleted since the last commit, whose content was imported.",
+                _("It was deleted since the last commit, whose content was imported."),
             )
 
 
@@ -82,7 +84,8 @@ def _walk(
             yield Problem(
                 shown(prefix) or ".",
                 Reason.UNCOMMITTED,
-                f"Only the first {_MAX_ENTRIES} files were checked for uncommitted changes.",
+                _("Only the first %(max_entries)s files were checked for uncommitted changes.")
+                % {"max_entries": _MAX_ENTRIES},
             )
             return
         path = prefix + entry.name
@@ -90,7 +93,9 @@ def _walk(
             if entry.name == ".git" or os.path.lexists(root / path / ".git") or depth > _MAX_DEPTH:
                 continue
             if ignores.matches(f"{path}/"):
-                yield Problem(shown(f"{path}/"), Reason.IGNORED, "The repository's .gitignore leaves it out.")
+                yield Problem(
+                    shown(f"{path}/"), Reason.IGNORED, _("The repository's .gitignore leaves it out.")
+                )
                 continue
             yield from _walk(root, f"{path}/", ignores, depth + 1, left)
             if left[0] < 0:

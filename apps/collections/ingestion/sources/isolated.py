@@ -25,6 +25,8 @@ from apps.collections.ingestion.sources.base import (
 from apps.collections.ingestion.sources.chroma import DATABASE
 from apps.collections.ingestion.sources.git import is_control_file
 from apps.collections.ingestion.types import ReaderLimits
+from basics.texts import Told
+from basics.texts import gettext as _
 
 _CHROMA_FILES = frozenset(
     {DATABASE, f"{DATABASE}-wal", "index_metadata.pickle", "header.bin", "data_level0.bin"}
@@ -59,12 +61,12 @@ def isolated_entries(
     request = {"action": action, "path": str(path.resolve()), "source_limits": asdict(limits), **options}
     for header, blob in run_child(request, child, on_tick=on_tick):
         if "source_failure" in header:
-            raise SourceFailure(header["source_failure"], header["message"])
+            raise SourceFailure(header["source_failure"], Told.of(header["message"]))
         if "commit" in header:
             on_fact(header)
         elif "problem" in header:
             where, reason, message, count = header["problem"]
-            yield Problem(where, Reason(reason), message, int(count))
+            yield Problem(where, Reason(reason), Told.of(message), int(count))
         elif "entry" in header:
             yield Entry(str(header["entry"]), lambda blob=blob: iter([blob]))  # type: ignore[misc]
 
@@ -112,9 +114,13 @@ def unpacked_folder(
             try:
                 _write(file, members.read(info))
             except EntryFailure as failure:
-                raise SourceFailure("archive_damaged", f"{rest}: {failure.message}") from failure
+                raise SourceFailure(
+                    "archive_damaged", _("%(rest)s: %(message)s") % {"rest": rest, "message": failure.message}
+                ) from failure
             except (FileExistsError, IsADirectoryError, NotADirectoryError) as error:
-                raise SourceFailure("archive_damaged", f"The archive has {rest} twice.") from error
+                raise SourceFailure(
+                    "archive_damaged", _("The archive has %(rest)s twice.") % {"rest": rest}
+                ) from error
     for folder in ("objects", "refs") if action == "git" else ():
         (into / folder).mkdir(exist_ok=True)  # archives need not hold empty folders
     return into
@@ -138,7 +144,7 @@ def _base(archive: Path, budget: Budget, action: str) -> str:
     fitting = _bases(archive, budget, action)
     if not fitting:
         what = "git repository (its .git folder, or a bare one)" if action == "git" else DATABASE
-        raise SourceFailure("source_missing", f"The archive contains no {what}.")
+        raise SourceFailure("source_missing", _("The archive contains no %(what)s.") % {"what": what})
     budget.entries = 0
     return fitting[0]
 

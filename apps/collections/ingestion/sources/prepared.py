@@ -17,6 +17,7 @@ import numpy as np
 
 from apps.collections.ingestion.linking import REVERSE, Link
 from apps.collections.ingestion.types import ChunkDraft, ChunkKind, ExtractedDocument, PageText, ReadFailure
+from basics.texts import gettext as _
 
 PREPARED = "application/vnd.groundwork.chunks+json"
 _FORMAT = "groundwork-chunks/1"
@@ -131,7 +132,7 @@ def prepared_load(path: Path) -> PreparedDocument:
         )
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ReadFailure(
-            "corrupt_file", "The kept chunks of this document are damaged. Import its source again."
+            "corrupt_file", _("The kept chunks of this document are damaged. Import its source again.")
         ) from error
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from apps.collections.ingestion.sources.base import BLOCK, Budget, Problem, Reason, SourceFailure, shown
+from basics.texts import gettext as _
 
 _HEADER = 512
 _MAX_EXTENDED = 64 * 1024  # bytes of long names and extended headers
@@ -114,14 +115,17 @@ class _Stream:
         if self.unpacked > max(20_000_000, limits.max_ratio * self.packed):
             raise SourceFailure(
                 "archive_bomb",
-                f"The archive unpacks to more than {limits.max_ratio} times its size, as malicious "
-                f"archives do. The rest was not read; what was imported so far is kept.",
+                _(
+                    "The archive unpacks to more than %(max_ratio)s times its size, as malicious archives "
+                    "do. The rest was not read; what was imported so far is kept."
+                )
+                % {"max_ratio": limits.max_ratio},
             )
         if self.unpacked > 2 * limits.max_bytes:
             raise SourceFailure(
                 "too_large",
-                f"Unpacked, the archive has more than {limits.max_bytes // 1_000_000} MB. What was imported "
-                f"so far is kept.",
+                _("Unpacked, the archive has more than %(max_bytes)s MB. What was imported so far is kept.")
+                % {"max_bytes": limits.max_bytes // 1000000},
                 status=413,
             )
 
@@ -224,11 +228,11 @@ class TarMembers:
 
 def _problem(name: str, info: tarfile.TarInfo, *, is_sparse: bool) -> Problem | None:
     if info.type in _LINKS:
-        return Problem(shown(name), Reason.LINK, "It is a link; only what links point to is imported.")
+        return Problem(shown(name), Reason.LINK, _("It is a link; only what links point to is imported."))
     if is_sparse:
-        return Problem(shown(name), Reason.SPECIAL, "It is a sparse file, which is not read.")
+        return Problem(shown(name), Reason.SPECIAL, _("It is a sparse file, which is not read."))
     if info.type not in _REGULAR:
-        return Problem(shown(name), Reason.SPECIAL, "It isn't a regular file (a device, pipe or socket).")
+        return Problem(shown(name), Reason.SPECIAL, _("It isn't a regular file (a device, pipe or socket)."))
     return None
 
 
@@ -264,6 +268,10 @@ def _renamed(name: str) -> str:
 def _damaged(how: str) -> SourceFailure:
     return SourceFailure(
         "archive_damaged",
-        f"The archive is damaged ({shown(how)[:100]}) and the rest could not be read. What was imported so "
-        f"far is kept. Pack it again and import the new one; files that are already here aren't duplicated.",
+        _(
+            "The archive is damaged (%(how)s) and the rest could not be read. What was imported so "
+            "far is kept. Pack it again and import the new one; files that are already here aren't "
+            "duplicated."
+        )
+        % {"how": shown(how)[:100]},
     )

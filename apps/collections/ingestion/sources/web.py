@@ -35,6 +35,7 @@ from basics.net_guard import (
     system_resolver,
     url_check,
 )
+from basics.texts import gettext as _
 
 MAX_REDIRECTS = 5
 SECONDS = 60.0
@@ -141,7 +142,9 @@ def web_entries(
                 continue
             except httpx2.TransportError as error:
                 yield Problem(
-                    shown(url), Reason.FETCH, f"It could not be fetched ({shown(str(error))[:200]})."
+                    shown(url),
+                    Reason.FETCH,
+                    _("It could not be fetched (%(error)s).") % {"error": shown(str(error))[:200]},
                 )
                 continue
             yield found
@@ -156,7 +159,7 @@ def _fetch(
     if before is not None and before.modified:
         headers["If-Modified-Since"] = before.modified
     here = url_check(url, policy)
-    for _ in range(MAX_REDIRECTS + 1):
+    for _hop in range(MAX_REDIRECTS + 1):
         request = httpx2.Request("GET", here.copy_with(fragment=None), headers=headers)
         response = transport.handle_request(request)
         try:
@@ -169,26 +172,32 @@ def _fetch(
             return _entry(response, url, str(here), before, budget)
         finally:
             response.close()
-    raise EntryFailure(Reason.FETCH, f"It redirects more than {MAX_REDIRECTS} times.")
+    raise EntryFailure(
+        Reason.FETCH, _("It redirects more than %(max_redirects)s times.") % {"max_redirects": MAX_REDIRECTS}
+    )
 
 
 def _next(here: httpx2.URL, location: str, policy: NetPolicy) -> httpx2.URL:
     try:
         target = here.join(location)
     except (httpx2.InvalidURL, ValueError, UnicodeError) as error:
-        raise EntryFailure(Reason.FETCH, "It redirects to something that isn't an address.") from error
+        raise EntryFailure(Reason.FETCH, _("It redirects to something that isn't an address.")) from error
     if here.scheme == "https" and target.scheme == "http":
-        raise EntryFailure(Reason.FETCH, "It redirects from https to http, which is not followed.")
+        raise EntryFailure(Reason.FETCH, _("It redirects from https to http, which is not followed."))
     return url_check(str(target), policy)
 
 
 def _entry(response: httpx2.Response, url: str, final: str, before: Known | None, budget: Budget) -> Entry:
     if response.status_code != 200:
-        raise EntryFailure(Reason.FETCH, f"The server answered with status {response.status_code}.")
+        raise EntryFailure(
+            Reason.FETCH,
+            _("The server answered with status %(status_code)s.") % {"status_code": response.status_code},
+        )
     media_type = response.headers.get("content-type", "").split(";")[0].strip().lower()
     if _REFUSED_TYPES.match(media_type):
         raise EntryFailure(
-            Reason.UNSUPPORTED, f"The server sends {shown(media_type)}, which contains no text."
+            Reason.UNSUPPORTED,
+            _("The server sends %(media_type)s, which contains no text.") % {"media_type": shown(media_type)},
         )
     length = response.headers.get("content-length", "")
     if length.isdecimal() and int(length) > budget.limits.max_file_bytes:
@@ -219,7 +228,8 @@ def _decoded(response: httpx2.Response, budget: Budget) -> Iterator[bytes]:
     if coding not in ("gzip", "x-gzip", "deflate"):
         raise EntryFailure(
             Reason.FETCH,
-            f"The server compresses the page as “{shown(coding)[:40]}”, which was not requested.",
+            _("The server compresses the page as “%(coding)s”, which was not requested.")
+            % {"coding": shown(coding)[:40]},
         )
     unpacker = zlib.decompressobj(47 if coding != "deflate" else 15)
     for piece in response.stream:  # type: ignore[union-attr]
@@ -228,10 +238,10 @@ def _decoded(response: httpx2.Response, budget: Budget) -> Iterator[bytes]:
             try:
                 plain = unpacker.decompress(piece, BLOCK)
             except zlib.error as error:
-                raise EntryFailure(Reason.DAMAGED, "The page's compression is damaged.") from error
+                raise EntryFailure(Reason.DAMAGED, _("The page's compression is damaged.")) from error
             done += len(plain)
             budget.take(len(plain), done, packed)
             piece = unpacker.unconsumed_tail
             yield plain
     if not unpacker.eof:
-        raise EntryFailure(Reason.DAMAGED, "The page was cut off.")
+        raise EntryFailure(Reason.DAMAGED, _("The page was cut off."))

@@ -19,6 +19,7 @@ from apps.collections.ingestion.sources.base import (
     shown,
 )
 from apps.collections.ingestion.types import ZIP_ERRORS
+from basics.texts import gettext as _
 
 _END = b"PK\x05\x06"
 _END_SIZE = 22
@@ -80,32 +81,34 @@ class ZipMembers:
 
 def _unreadable(error: Exception) -> EntryFailure:
     if isinstance(error, NotImplementedError):
-        return EntryFailure(Reason.UNSUPPORTED, "It uses a compression method that can't be read here.")
+        return EntryFailure(Reason.UNSUPPORTED, _("It uses a compression method that can't be read here."))
     if isinstance(error, RuntimeError) and "encrypt" in str(error):
-        return EntryFailure(Reason.ENCRYPTED, "It is protected by a password.")
-    return EntryFailure(Reason.DAMAGED, "It is damaged in the archive (cut off, or its checksum is wrong).")
+        return EntryFailure(Reason.ENCRYPTED, _("It is protected by a password."))
+    return EntryFailure(
+        Reason.DAMAGED, _("It is damaged in the archive (cut off, or its checksum is wrong).")
+    )
 
 
 def _problem(name: str, info: zipfile.ZipInfo, overlapping: set[int]) -> Problem | None:
     mode = info.external_attr >> 16
     if stat.S_ISLNK(mode):
         return Problem(
-            shown(name), Reason.LINK, "It is a symbolic link; only what links point to is imported."
+            shown(name), Reason.LINK, _("It is a symbolic link; only what links point to is imported.")
         )
     if stat.S_IFMT(mode) not in (0, stat.S_IFREG):
-        return Problem(shown(name), Reason.SPECIAL, "It isn't a regular file (a device, pipe or socket).")
+        return Problem(shown(name), Reason.SPECIAL, _("It isn't a regular file (a device, pipe or socket)."))
     if info.flag_bits & _ENCRYPTED_FLAG:
         return Problem(
-            shown(name), Reason.ENCRYPTED, "It is protected by a password. Pack it again without one."
+            shown(name), Reason.ENCRYPTED, _("It is protected by a password. Pack it again without one.")
         )
     if info.header_offset in overlapping:
         return Problem(
             shown(name),
             Reason.OVERLAP,
-            "It shares its bytes with other entries, as in malicious archives.",
+            _("It shares its bytes with other entries, as in malicious archives."),
         )
     if "\x00" in (info.orig_filename or ""):
-        return Problem(shown(info.orig_filename), Reason.BAD_NAME, "Its name contains a zero byte.")
+        return Problem(shown(info.orig_filename), Reason.BAD_NAME, _("Its name contains a zero byte."))
     return None
 
 
@@ -159,8 +162,11 @@ def _directory_check(path: Path, max_entries: int) -> None:
         if _records(stream, length, max_entries) > max_entries:
             raise SourceFailure(
                 "too_many_entries",
-                f"The archive has more than {max_entries} entries. Pack fewer, or ask the operator to raise "
-                "GROUNDWORK_IMPORT_MAX_FILES.",
+                _(
+                    "The archive has more than %(max_entries)s entries. Pack fewer, or ask the operator to "
+                    "raise GROUNDWORK_IMPORT_MAX_FILES."
+                )
+                % {"max_entries": max_entries},
             )
 
 
@@ -180,5 +186,8 @@ def _records(stream: IO[bytes], length: int, stop_at: int) -> int:
 def _damaged() -> SourceFailure:
     return SourceFailure(
         "archive_damaged",
-        "This ZIP archive is incomplete; it may have been cut off. Create it again and import the new one.",
+        _(
+            "This ZIP archive is incomplete; it may have been cut off. Create it again and import "
+            "the new one."
+        ),
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from django.conf import settings
-from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from apps.collections.models import Collection, RerankerChoice
@@ -13,6 +12,7 @@ from apps.collections.search.rerank.base import Reranker
 from apps.collections.search.rerank.model import ModelReranker
 from apps.collections.search.rerank.onnx import reranker_configured
 from basics.errors import Conflict, DomainError
+from basics.texts import gettext as _
 from budgets.ledger import BillingAccount
 from runs.providers import is_extractive, provider_for
 from tenancy.actors import Actor

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from django.utils.translation import gettext as _
-
 from apps.tools.connectors.base import FoundTool, SourceError, SourceKind
 from apps.tools.connectors.http import document_fetch, origin
 from apps.tools.connectors.openapi.calls import tools_make
@@ -14,6 +12,7 @@ from apps.tools.connectors.secrets import secrets_read
 from apps.tools.models import ToolSource
 from basics.errors import Invalid
 from basics.net_guard import AddressRefused, NetPolicy, url_check
+from basics.texts import gettext as _
 from tenancy.outgoing import outgoing_policy
 
 __all__ = ["KIND"]
