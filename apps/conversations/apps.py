@@ -22,6 +22,7 @@ class ConversationsConfig(AppConfig):
         "QueuedQuestion": "names: text request problem; codes: model",
         "ConversationRules": "names: instructions; codes: support_model",
         "MemoryEntry": "names: text",
+        "Picture": "names: name call_id; content: content; codes: media_type sha256",
         "Project": "names: name instructions; codes: sharing",
     }
     moves = {  # what an import does with their rows: see exports.moves
@@ -29,7 +30,8 @@ class ConversationsConfig(AppConfig):
         "Message": "text: text compared",
         "Citation": "numbers: chunk_ref=collections.Chunk; plain: markers",
         "ConversationShare": (
-            "new: key; json: snapshot.chunk_ref=collections.Chunk snapshot.document_id=collections.Document"
+            "new: key; json: snapshot.chunk_ref=collections.Chunk snapshot.document_id=collections.Document "
+            "snapshot.picture_id=conversations.Picture"
         ),
         "QueuedQuestion": "stays: passing",
         "MemoryEntry": "stays: private",
