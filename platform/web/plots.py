@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from toolloop.tools.charting import Chart, Series
 
 WIDTH, HEIGHT = 640.0, 320.0
-_RIGHT, _TOP, _BOTTOM, _SIGN = 14.0, 12.0, 30.0, 6.4
+_RIGHT, _TOP, _BOTTOM, _SIGN = 14.0, 12.0, 30.0, 9.0
+"""Of ``_SIGN``: how wide a character is where the letters are largest, on a telephone."""
 _AXIS = 18.0
 _DOTS = 60
 """Points of a line that are marked; more would hide it."""

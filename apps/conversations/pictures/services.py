@@ -36,6 +36,11 @@ def pictures_keeper(ctx: JobContext, run: Run) -> Keep:
     return keep
 
 
+def pictures_forget(runs: Sequence[int]) -> None:
+    """Remove the pictures of runs whose results of tools go, in the workspace's scope."""
+    Picture.objects.filter(run_id__in=runs).delete()
+
+
 def pictures_keep(ctx: JobContext, run: Run, step: int, call: ToolCall, files: Sequence[Media]) -> str:
     """Keep pictures of a call, each once a run; returns what the model is told about them.
 

@@ -18,19 +18,23 @@ import docx
 import pypdfium2
 import pytest
 from asgiref.sync import sync_to_async
+from django.db import transaction
 from django.test import Client, override_settings
 from django.urls import reverse
 from mcp.server.mcpserver import MCPServer
 from mcp.types import ImageContent, TextContent, ToolAnnotations
 from PIL import Image
 
+from apps.conversations.display.figures import turn_figures
 from apps.conversations.models import Conversation, Picture, Turn
 from apps.conversations.sharing.services import share_create
+from apps.conversations.transcript.selectors import turn_list
 from apps.conversations.turns.conversations import conversation_delete
 from apps.tools.models import ToolSource
 from basics.pictures import picture_clean
 from exports.files import workspace_export
-from runs.models import ChunkRead
+from runs.models import ChunkRead, Run
+from runs.retention import runs_empty
 from tenancy.scope import tenant_scope
 from tenancy.services import api_key_create
 from tests.cast import Cast
@@ -144,8 +148,8 @@ def seen(cast: Cast, turn: Turn) -> None:
     work, blocks = page.split('class="md blocks"')
     row = picture_row(cast)
     assert f'src="pictures/{row.pk}/"' in work
-    assert 'class="plot"' not in work
-    assert 'class="plot"' in blocks
+    assert 'class="graph"' not in work
+    assert 'class="graph"' in blocks
     assert "By month</figcaption>" in blocks
     assert "evil.example" not in page
     assert "Sales &lt;b&gt;by&lt;/b&gt; month" in blocks
@@ -212,7 +216,7 @@ def walled(cast: Cast, turn: Turn) -> None:
     page = reverse("conversations:shared", args=[slug, share.key])
     shown = browser(cast.member).get(page).content.decode()
     assert f'src="pictures/{pk}/"' in shown
-    assert 'class="plot"' in shown
+    assert 'class="graph"' in shown
     assert browser(cast.member).get(f"{page}pictures/{pk}/").status_code == 200
     assert browser(cast.member).get(f"{page}pictures/{pk + 1}/").status_code == 404
     assert browser(cast.outsider).get(f"{page}pictures/{pk}/").status_code == 404
@@ -229,7 +233,7 @@ def walled(cast: Cast, turn: Turn) -> None:
     for who, address in ((cast.member, page), (cast.admin, detail)):
         shown = browser(who).get(address).content.decode()
         assert 'src="pictures/' not in shown
-        assert 'class="plot"' not in shown
+        assert 'class="graph"' not in shown
     assert browser(cast.admin).get(url).status_code == 404
     assert browser(cast.member).get(f"{page}pictures/{pk}/").status_code == 404
 
@@ -241,6 +245,11 @@ def moved_and_erased(cast: Cast, turn: Turn, folder: Path) -> None:
     assert base64.b64decode(rows[0]["content"]) == picture_clean(png()).content
     with tenant_scope(cast.tenant.pk):
         row = Conversation.objects.get(pk=turn.conversation_id)
+        with transaction.atomic():
+            runs_empty([Run.objects.get(pk=turn.run_id)], "Removed.")
+            assert not Picture.objects.exists()
+            assert not any(turn_figures(t) for t in turn_list(actor=cast.actor("admin"), conversation=row))
+            transaction.set_rollback(True)
         conversation_delete(tenant=cast.tenant, actor=cast.actor("admin"), conversation=row)
         assert not Picture.objects.exists()
 
