@@ -14,6 +14,7 @@ from apps.conversations.models import (
     MemoryEntry,
     MemorySetting,
     Message,
+    Picture,
     Project,
     ProjectCollection,
     ProjectMember,
@@ -138,6 +139,17 @@ class PromptAdmin(JournalAdmin):
     list_filter = ("is_shared", "updated_at", ("user", admin.RelatedOnlyFieldListFilter))
     list_select_related = ("user",)
     search_fields = ("name", "description", "user__email")
+
+
+@admin.register(Picture)
+class PictureAdmin(JournalAdmin):
+    """That a tool returned a picture, and never the picture: it is its conversation's."""
+
+    list_display = ("id", "run", "name", "media_type", "width", "height", "size", "created_at")
+    list_filter = ("media_type", "created_at")
+    list_select_related = ("run",)
+    search_fields = ("name", "call_id")
+    hidden_fields = frozenset({"content"})
 
 
 @admin.register(MemoryEntry)

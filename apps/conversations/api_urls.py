@@ -19,6 +19,7 @@ from apps.conversations.openai.responses_api import (
     ResponsesView,
     ResponseView,
 )
+from apps.conversations.pictures import api as picture_api
 from apps.conversations.projects import api as project_api
 from apps.conversations.prompts import api as prompt_api
 from apps.conversations.rules import api as rules_api
@@ -63,6 +64,7 @@ urlpatterns = [
         attachment_api.AttachmentRetryView.as_view(),
         name="attachments-retry",
     ),
+    path(f"{_ONE}/pictures/<int:picture_pk>", picture_api.PictureView.as_view(), name="pictures-detail"),
     path("feedback", feedback_api.FeedbackListView.as_view(), name="feedback-list"),
     path(f"{_ONE}/draft", queue_api.DraftView.as_view(), name="conversations-draft"),
     path(f"{_ONE}/queue", queue_api.QueueView.as_view(), name="queue-list"),
@@ -70,6 +72,11 @@ urlpatterns = [
     path(f"{_ONE}/shares", share_api.SharesView.as_view(), name="shares-list"),
     path(f"{_ONE}/shares/<int:share_pk>", share_api.ShareView.as_view(), name="shares-detail"),
     path("shares/<uuid:key>", share_api.SharedView.as_view(), name="shares-read"),
+    path(
+        "shares/<uuid:key>/pictures/<int:picture_pk>",
+        share_api.SharedPictureView.as_view(),
+        name="shares-picture",
+    ),
     path(f"{_ONE}/export", share_api.ConversationExportView.as_view(), name="conversations-export"),
     path(f"{_ONE}/file", share_api.ConversationFileView.as_view(), name="conversations-file"),
     path(f"{_TURNS}/<int:turn_pk>/file", share_api.AnswerFileView.as_view(), name="turns-file"),

@@ -22,6 +22,7 @@ class ConversationsConfig(AppConfig):
         "QueuedQuestion": "names: text request problem; codes: model",
         "ConversationRules": "names: instructions; codes: support_model",
         "MemoryEntry": "names: text",
+        "Picture": "names: name call_id; content: content; codes: media_type sha256",
         "Project": "names: name instructions; codes: sharing",
     }
     moves = {  # what an import does with their rows: see exports.moves
@@ -29,7 +30,8 @@ class ConversationsConfig(AppConfig):
         "Message": "text: text compared",
         "Citation": "numbers: chunk_ref=collections.Chunk; plain: markers",
         "ConversationShare": (
-            "new: key; json: snapshot.chunk_ref=collections.Chunk snapshot.document_id=collections.Document"
+            "new: key; json: snapshot.chunk_ref=collections.Chunk snapshot.document_id=collections.Document "
+            "snapshot.picture_id=conversations.Picture"
         ),
         "QueuedQuestion": "stays: passing",
         "MemoryEntry": "stays: private",
@@ -39,6 +41,7 @@ class ConversationsConfig(AppConfig):
     def ready(self) -> None:
         from apps.collections.storage.lost import on_document_lost
         from apps.conversations.assistants.selectors import assistant_names
+        from apps.conversations.pictures.services import pictures_forget
         from apps.conversations.projects.services import person_projects_erase, projects_unnamed
         from apps.conversations.prompts.services import person_prompts_erase, prompts_unnamed
         from apps.conversations.rules.services import (
@@ -60,12 +63,14 @@ class ConversationsConfig(AppConfig):
         from erasure.removal import retention_kind_register
         from erasure.rules import on_person_erase
         from exports.moves import keys_tell, on_workspace_import
+        from runs.retention import runs_emptied_with
         from runs.withheld import runs_related_by
         from tenancy.audit_names import audit_names_judged_by
 
         assistants_from(assistant_names)
         bundle_register(BUNDLE)
         runs_related_by(runs_related)
+        runs_emptied_with(pictures_forget)
         audit_names_judged_by("conversations.conversation", conversations_unnamed)
         audit_names_judged_by("conversations.project", projects_unnamed)
         audit_names_judged_by("conversations.prompt", prompts_unnamed)

@@ -15,6 +15,7 @@ from apps.conversations.chat import (
 )
 from apps.conversations.feedback import views as feedback_views
 from apps.conversations.memory import views as memory_views
+from apps.conversations.pictures import views as picture_views
 from apps.conversations.projects import views as project_views
 from apps.conversations.prompts import views as prompt_views
 from apps.conversations.rules import views as rules_views
@@ -49,6 +50,7 @@ urlpatterns = [
     path("memory/<int:entry_pk>/", memory_views.entry_change, name="memory-change"),
     path("memory/<int:entry_pk>/remove/", memory_views.entry_remove, name="memory-remove"),
     path("shared/<uuid:key>/", share_views.shared, name="shared"),
+    path("shared/<uuid:key>/pictures/<int:picture_pk>/", share_views.shared_picture, name="shared-picture"),
     path("suggest/", suggestion_views.suggest, name="suggest"),
     path("tools/", suggestion_views.tools_new, name="tools-new"),
     path("<int:pk>/", views.detail, name="detail"),
@@ -59,6 +61,7 @@ urlpatterns = [
         "<int:pk>/attachments/<int:attachment_pk>/remove/", attachment_views.remove, name="attachment-remove"
     ),
     path("<int:pk>/attachments/<int:attachment_pk>/retry/", attachment_views.retry, name="attachment-retry"),
+    path("<int:pk>/pictures/<int:picture_pk>/", picture_views.picture, name="picture"),
     path("<int:pk>/draft/", queue_views.draft, name="draft"),
     path("<int:pk>/queue/", queue_views.queue, name="queue"),
     path("<int:pk>/queue/ask/", queue_views.queue_ask, name="queue-ask"),

@@ -49,8 +49,15 @@ MANIFEST, SIGNATURE = "manifest.json", "manifest.sig"
 MAX_MANIFEST = 64 << 20
 _PIECE = 1 << 20
 _SECRET = re.compile(r"password|.*_encrypted|.*sha256|session_data|session_key")
-_NO_SECRETS = {"collections.Document.sha256", "collections.FileBlob.sha256"}  # of contents
-_CONTENTS = {"collections.FileBlob.content"}  # bytes that nothing else has, in Base64
+_NO_SECRETS = {  # of contents
+    "collections.Document.sha256",
+    "collections.FileBlob.sha256",
+    "conversations.Picture.sha256",
+}
+_CONTENTS = {
+    "collections.FileBlob.content",
+    "conversations.Picture.content",
+}  # bytes that nothing else has, in Base64
 PERSON_COLUMNS = ("id", "email", "first_name", "last_name")
 FACTOR_COLUMNS = ("id", "type", "name", "created_at", "last_used_at")
 """Of a second factor: that there is one and, of a passkey, how its person calls it. Never its secret or key."""

@@ -20,6 +20,7 @@ from runs.models import UNENDED, CallDecision, CallPath, ToolCallStatus
 from runs.models import ToolCall as Row
 from runs.reads import reads_of
 from runs.recorder import Recorder
+from runs.result_files import ResultFiles
 from runs.transcript import STEP_STARTED, TOOL_FINISHED, TOOL_STARTED, TOOL_WAITING
 from runs.usage import HELPER, usage_columns
 from toolloop.deferred import PendingCall
@@ -112,6 +113,7 @@ class RunJournal:
             person or key may not go on. Before the first turn the caller has asked itself, unless the run ``has_begun``.
         begins: told the number of each turn.
         leave: raises where the attempt ends before the next turn, which is asked for elsewhere.
+        files: what becomes of the files in results; None leaves them to the model.
     """
 
     def __init__(
@@ -128,6 +130,7 @@ class RunJournal:
         responses: Mapping[int, str] | None = None,
         begins: Callable[[int], None] | None = None,
         leave: Callable[[], Awaitable[object]] | None = None,
+        files: ResultFiles | None = None,
     ) -> None:
         self._recorder = recorder
         self._rows = rows or {}
@@ -136,7 +139,7 @@ class RunJournal:
         self._paused = paused
         self._require, self._has_begun = require, has_begun
         self._remember, self._responses = remember, responses or {}
-        self._begins, self._leave = begins, leave
+        self._begins, self._leave, self._files = begins, leave, files
         self._usage: dict[str, Any] | None = None
         self.helped, self.helped_usd = Usage(), 0.0
         self._shares: dict[int, Decimal] = {}
@@ -237,6 +240,10 @@ class RunJournal:
         else:
             await self._recorder.settle()
         return None
+
+    async def result_shown(self, step: int, call: ToolCall, result: ToolResult) -> ToolResult:
+        """See ``FilingJournal``."""
+        return result if self._files is None else await self._files.shown(step, call, result)
 
     async def call_finished(self, step: int, call: ToolCall, result: ToolResult, duration_s: float) -> None:
         """See ``Journal``."""

@@ -6,6 +6,8 @@ usage, the audit trail, and which passages were read. So pages of old conversati
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from django.conf import settings
 from django.db.models import F
 from django.utils import timezone
@@ -75,6 +77,15 @@ RUNS = RetentionKind(
 )
 
 
+_emptied_too: list[Callable[[Sequence[int]], None]] = []
+
+
+def runs_emptied_with(remove: Callable[[Sequence[int]], None]) -> None:
+    """Have what an app keeps of runs removed with what was said in them, by the runs' ids; at start-up."""
+    if remove not in _emptied_too:
+        _emptied_too.append(remove)
+
+
 def runs_empty(runs: list[Run], why: str) -> None:
     """Remove what was said in runs, and leave their facts; in a transaction.
 
@@ -90,6 +101,8 @@ def runs_empty(runs: list[Run], why: str) -> None:
     PendingDecision.objects.filter(run_id__in=pks).update(
         arguments=None, edited_arguments=None, state=None, reason="", decision_reason="", answer=""
     )
+    for remove in _emptied_too:
+        remove(pks)
     for run in runs:
         run.request = {name: run.request[name] for name in _KEPT if name in run.request}
         run.pruned_at = timezone.now()

@@ -26,10 +26,16 @@ def transcript_read(run: Run) -> Transcript:
     return transcript_of(events.values_list("seq", "kind", "data"))
 
 
-def tool_calls_prefetch(lookup: str) -> Any:
-    """Return a prefetch of tool calls as ``calls_shown``, in the order they started, as ``CALLS_SHOWN`` has them."""
+def tool_calls_prefetch(lookup: str, **more: Any) -> Any:
+    """Return a prefetch of tool calls as ``calls_shown``, in the order they started, as ``calls_shown`` selects them.
+
+    Args:
+        more: further columns.
+    """
     shown = ToolCall.objects.defer("payload", "content").annotate(
-        content_shown=Left("content", CONTENT_SHOWN + 1), own_summary=KeyTextTransform("summary", "payload")
+        content_shown=Left("content", CONTENT_SHOWN + 1),
+        own_summary=KeyTextTransform("summary", "payload"),
+        **more,
     )
     return Prefetch(lookup, queryset=shown.order_by("pk"), to_attr="calls_shown")
 
@@ -41,12 +47,17 @@ def decided_prefetch(lookup: str) -> Any:
     return Prefetch(lookup, queryset=rows, to_attr="decisions_shown")
 
 
-# The same columns for ``runs.stream.rows_read``, with the payload; its parameter is the run.
-CALLS_SHOWN = (
-    "SELECT id, step, call_id, name, coalesce(arguments_masked, arguments) AS arguments, status, error_code, duration_ms, payload, "  # noqa: S608 - a constant of this module
-    f"left(content, {CONTENT_SHOWN + 1}) AS content_shown, payload->>'summary' AS own_summary "
-    "FROM runs_toolcall WHERE tenant_id = own_tenant() AND run_id = %s ORDER BY id"
-)
+def calls_shown(more: str) -> str:
+    """Return a statement with the same columns for ``runs.stream.rows_read``, with the payload; its parameter is the run.
+
+    Args:
+        more: further columns.
+    """
+    return (
+        "SELECT id, step, call_id, name, coalesce(arguments_masked, arguments) AS arguments, status, error_code, duration_ms, "  # noqa: S608 - constants of our own modules
+        f"payload, left(content, {CONTENT_SHOWN + 1}) AS content_shown, payload->>'summary' AS own_summary, {more} "
+        "FROM runs_toolcall WHERE tenant_id = own_tenant() AND run_id = %s ORDER BY id"
+    )
 
 
 def call_output(run: Run, pk: int) -> str:

@@ -306,6 +306,8 @@ class CallRunner:
             content = f"{content}\n{warning}"
         if content != result.content:
             result = replace(result, content=content, whole_chars=len(result.content))
+        if not known:
+            result = await self._journal.result_shown(self._step, call, result)
         self._found[index] = result
         self._toolset.call_ended(call.name, is_error=result.is_error)
         if not known:

@@ -42,6 +42,13 @@ class Journal(Protocol):
         """
 
 
+class FilingJournal(Journal, Protocol):
+    """A journal that takes the files of results; the loop looks for the method, so it may be left out."""
+
+    async def result_shown(self, step: int, call: ToolCall, result: ToolResult) -> ToolResult:
+        """Return what the model is given of a result with ``parts``; ``call_finished`` follows with that."""
+
+
 class ParkingJournal(Journal, Protocol):
     """A journal that is told of parked calls as well; the loop looks for the method, so it may be left out."""
 

@@ -63,6 +63,13 @@ class SerialJournal:
         """See ``Journal``."""
         await self._told(lambda: self._journal.call_finished(step, call, result, duration_s))
 
+    async def result_shown(self, step: int, call: ToolCall, result: ToolResult) -> ToolResult:
+        """See ``FilingJournal``; a journal that does not take part leaves the result as it is."""
+        shown = getattr(self._journal, "result_shown", None)
+        if shown is None or not result.parts:
+            return result
+        return await self._told(lambda: shown(step, call, result))
+
     def call_judged(self, step: int, call: ToolCall, verdict: Verdict) -> None:
         """See ``JudgingJournal``; does nothing for a journal that does not take part."""
         judged = getattr(self._journal, "call_judged", None)
@@ -302,6 +309,7 @@ class NestedCalls:
         content = output_cut(result.content, most)
         if content != result.content:
             result = replace(result, content=content, whole_chars=len(result.content))
+        result = await self._journal.result_shown(step, call, result)
         await self._journal.call_finished(step, call, result, duration_s)
         return result
 

@@ -30,6 +30,7 @@ BUNDLES: Mapping[str, Sequence[str]] = {
             *(
                 "answers",
                 "composer",
+                "figures",
                 "usage",
                 "evaluations",
                 "datasets",

@@ -29,15 +29,16 @@ from apps.conversations.display.cards import (
     source_cards,
     tool_cards,
 )
+from apps.conversations.display.figures import FIGURE_COLUMNS, Placing
 from apps.conversations.display.plans import PlanView
-from apps.conversations.display.presentation import TurnView, answer_blocks, phase_of
+from apps.conversations.display.presentation import TurnView, answer_blocks, card_figures, phase_of
 from apps.conversations.display.rendering import Block
 from apps.conversations.models import Conversation
 from apps.conversations.transcript import selectors
 from apps.conversations.transcript.shown import call_withhold, conversation_watch
 from apps.conversations.turns import drafts
 from basics.event_stream import HEARTBEAT, HELLO, frame
-from runs.selectors import CALLS_SHOWN
+from runs.selectors import calls_shown
 from runs.stream import events_follow, rows_read
 from runs.transcript import FINISHED, TOOL_FINISHED, TOOL_STARTED, TOOL_WAITING, Transcript
 from runs.withheld import NOTHING, transcript_withheld
@@ -46,6 +47,7 @@ from tenancy.database.waiting import in_db
 from tenancy.models import Tenant
 from tenancy.scope import tenant_scope
 
+_CALLS = calls_shown(FIGURE_COLUMNS)
 _CHEAP_S = 0.02
 _JUDGED_S = 2.0
 """Seconds for which it is taken as given what the reader may see, while no tool is called."""
@@ -108,6 +110,8 @@ class LiveAnswer:
         self._view = target.view
         self._blocks: list[str] = []
         self._cards: dict[int, ToolCard] = {}
+        self._all_cards = target.view.tool_cards
+        self._placed: set[str] = set()
         self._calls: dict[int, tuple[int, str]] = {}
         self._sources: list[CitationCard] = []
         self._decisions: list[DecisionCard] = []
@@ -131,12 +135,13 @@ class LiveAnswer:
             self._withheld = await self._watch.withheld()
             self._judged_at = time.monotonic()
         if has_calls or self._withheld != had:
-            rows = await rows_read(self._target.tenant.pk, CALLS_SHOWN, (self._target.run_id,))
+            rows = await rows_read(self._target.tenant.pk, _CALLS, (self._target.run_id,))
             for row in rows if self._withheld else ():
                 call_withhold(row, self._withheld)
             self._passages = passages_of(row["payload"] for row in rows)
             plan = calls_plan(rows, is_over=False)
-            self._view = replace(self._view, tool_cards=tool_cards(rows), plan=plan)
+            self._all_cards = tool_cards(rows)
+            self._view = replace(self._view, plan=plan)
             self._calls = {n: (row["step"], row["call_id"]) for n, row in enumerate(rows)}
 
     def assume_shown(self) -> None:
@@ -152,7 +157,7 @@ class LiveAnswer:
         self._view = replace(
             self._view,
             phase=phase_of(self.transcript),
-            tool_cards=[self._growing(card) for card in self._view.tool_cards],
+            tool_cards=[self._growing(card.without(self._placed)) for card in self._all_cards],
             citations=sources,
             has_text=bool(blocks),
             decisions=decision_cards(self._shown.waiting.values()),
@@ -183,7 +188,10 @@ class LiveAnswer:
         text = shown_text(self._shown.text, is_formed(self._view.output))
         cited = answer_cite(text, self._passages)
         cards = source_cards(self._target.run_id, cited.sources)
-        return answer_blocks(cited, self._target.run_id, cards), cards
+        placing = Placing(self._target.run_id, card_figures(self._all_cards))
+        blocks = answer_blocks(cited, cards, placing)
+        self._placed = placing.placed
+        return blocks, cards
 
     def _pieces(self, blocks: Sequence[Block], *, all_blocks: bool) -> str:
         run_id, view = self._target.run_id, self._view

@@ -8,8 +8,9 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from apps.conversations.attachments.shapes import AttachmentOutput
+from apps.conversations.display.figures import turn_figures
 from apps.conversations.display.marks import compared_of, marks_of
-from apps.conversations.display.shapes import MarkOutput
+from apps.conversations.display.shapes import FigureOutput, MarkOutput
 from apps.conversations.models import Message, Turn
 from apps.conversations.transcript.locks import MAX_TEXT
 from apps.conversations.transcript.search import MAX_QUERY
@@ -293,6 +294,7 @@ class TurnOutput(serializers.Serializer[Turn]):
         help_text="What the sentences were compared with; empty if not recorded."
     )
     citations = CitationOutput(many=True)
+    figures = serializers.SerializerMethodField(help_text="Charts and pictures from its tools.")
     attachments = AttachmentOutput(many=True, help_text="Files sent with the question.")
     only = serializers.SerializerMethodField(help_text="What the question was limited to.")
     removed_citations = serializers.IntegerField(
@@ -309,6 +311,10 @@ class TurnOutput(serializers.Serializer[Turn]):
     @extend_schema_field(NarrowingShape)
     def get_only(self, turn: Turn) -> Any:
         return NarrowingShape(narrowing_of(turn.run)).data
+
+    @extend_schema_field(FigureOutput(many=True))
+    def get_figures(self, turn: Turn) -> Any:
+        return FigureOutput(turn_figures(turn), many=True).data
 
     def get_question(self, turn: Turn) -> str:
         return _said(turn, Message.Author.USER)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from apps.conversations.citations.markers import NumberedQuote
+from apps.conversations.display.figures import Figure, call_figures
 from apps.conversations.display.plans import PlanView, is_plan, plan_view
 from apps.conversations.models import Citation
 from runs.argument_changes import ArgumentDifference
@@ -44,6 +45,13 @@ class ToolCard:
     arguments: str
     result: str
     is_cut: bool
+    figures: tuple[Figure, ...] = ()
+    has_figures: bool = False
+
+    def without(self, placed: Collection[str]) -> ToolCard:
+        """Return the card without the figures that its answer has at places of its own."""
+        left = tuple(figure for figure in self.figures if figure.key not in placed)
+        return self if left == self.figures else replace(self, figures=left)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +147,8 @@ def tool_cards(calls: Iterable[Any]) -> list[ToolCard]:
                 arguments=_arguments_text(arguments),
                 result=_result_text(content),
                 is_cut=len(content) > CONTENT_SHOWN,
+                figures=(figures := call_figures(row)),
+                has_figures=bool(figures),
             )
         )
     return cards

@@ -39,6 +39,7 @@ from apps.conversations.display.cards import (
     source_cards,
     tool_cards,
 )
+from apps.conversations.display.figures import Figure, Placing
 from apps.conversations.display.limits import limits_told
 from apps.conversations.display.marks import Mark, compared_of, marks_of, statements_count
 from apps.conversations.display.plans import PlanView
@@ -172,10 +173,15 @@ class TurnView:
         return self.siblings[self.place] if self.place < len(self.siblings) else None
 
 
-def answer_blocks(cited: Cited, run_id: int, cards: Sequence[CitationCard]) -> list[Block]:
-    """Return an answer's blocks."""
+def answer_blocks(cited: Cited, cards: Sequence[CitationCard], placing: Placing) -> list[Block]:
+    """Return an answer's blocks, with the figures that it refers to."""
     labels = {card.number: card.document_name for card in cards}
-    return blocks_render(cited.pieces, run_id=run_id, labels=labels)
+    return blocks_render(cited.pieces, run_id=placing.run_id, labels=labels, figure=placing.take)
+
+
+def card_figures(cards: Iterable[ToolCard]) -> list[Figure]:
+    """Return what the calls of an answer have to look at, in their order."""
+    return [figure for card in cards for figure in card.figures]
 
 
 def phase_of(transcript: Transcript) -> str:
@@ -242,13 +248,20 @@ def turn_view_live(
     view.seq = transcript.seq
     view.phase = phase_of(transcript)
     view.citations = source_cards(run.pk, cited.sources)
-    view.blocks = answer_blocks(cited, run.pk, view.citations)
+    _calls_add(view, cited, list(calls), is_over=False)
     view.has_text = bool(cited.text.strip())
-    calls = list(calls)
-    view.tool_cards, view.plan = tool_cards(calls), calls_plan(calls, is_over=False)
     view.decisions = decision_cards(transcript.waiting.values())
     view.decided = decided_lines(transcript.decided.values())
     return view
+
+
+def _calls_add(view: TurnView, cited: Cited, calls: Sequence[Any], *, is_over: bool) -> None:
+    """Add an answer's blocks and its tool calls; a figure is at the answer's place for it, else with its call."""
+    cards = tool_cards(calls)
+    placing = Placing(view.run_id, card_figures(cards))
+    view.blocks = answer_blocks(cited, view.citations, placing)
+    view.tool_cards = [card.without(placing.placed) for card in cards]
+    view.plan = calls_plan(calls, is_over=is_over)
 
 
 def turn_view_ended(
@@ -280,10 +293,8 @@ def turn_view_ended(
         view.confidence, view.follow_ups = confidence_of(value), follow_ups_of(value)
     view.is_live, view.seq, view.phase = False, run.last_seq, ""
     view.citations = citation_cards(run.pk, rows)
-    view.blocks = answer_blocks(cited, run.pk, view.citations)
+    _calls_add(view, cited, list(calls), is_over=True)
     view.has_text = bool(cited.text.strip())
-    calls = list(calls)
-    view.tool_cards, view.plan = tool_cards(calls), calls_plan(calls, is_over=True)
     view.decided = decided_lines(decided)
     view.removed_citations = turn.removed_markers
     if run.started_at is not None and run.finished_at is not None:

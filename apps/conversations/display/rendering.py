@@ -8,10 +8,10 @@ a style, a script or an image that is fetched from elsewhere.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from html import escape
+from html import escape, unescape
 from itertools import count
 from typing import Any
 from urllib.parse import urlsplit
@@ -46,6 +46,11 @@ _LAST_WORD = re.compile(
 _MARKS = re.compile(f"{_OPEN}(\\d+){_CLOSE}")
 _SEEN_MARKS = re.compile(f"{_SEEN}(\\d+){_SEEN_END}")
 _UNSEEN_FLAGS = re.compile(f"{_FLAG}\\d")
+# A picture that the answer refers to by its key, with what it calls it behind.
+_FIGURE, _FIGURE_SAYS = "\ue006", "\ue007"
+_FIGURES = re.compile(f"<p>{_FIGURE}([0-9a-f]{{8}}){_FIGURE_SAYS}([^<{_FIGURE}]*)</p>")
+_FIGURE_URL = re.compile("figure:([0-9a-f]{8})")
+_UNPLACED = re.compile(f"{_FIGURE}[0-9a-f]{{8}}{_FIGURE_SAYS}")
 _MOVED = re.compile(f"{_OPEN}(\\d+){_CLOSE}|{_FLAG}(\\d)")
 
 
@@ -57,18 +62,29 @@ class Block:
     html: str
 
 
-def blocks_render(pieces: Sequence[Piece], *, run_id: int, labels: Mapping[int, str]) -> list[Block]:
+def blocks_render(
+    pieces: Sequence[Piece],
+    *,
+    run_id: int,
+    labels: Mapping[int, str],
+    figure: Callable[[str, str], str | None] = lambda key, alt: None,
+) -> list[Block]:
     """Render an answer.
 
     Args:
         pieces: the answer taken apart at its markers (``citations``).
         run_id: names the answer in the markers' ``data-cite``.
         labels: what each number stands for, shown to screen readers: the document's name.
+        figure: returns the HTML of a chart or picture by its key and what the answer calls it, None for none.
     """
     renderer, sentences = _renderer(), count()
     blocks: list[Block] = []
     for block in renderer.blocks(renderer.parse(_source(pieces))):
-        html = _marked(_underlined(block.html, run_id, sentences), run_id, labels)
+        if (alone := _FIGURES.search(block.html)) and (drawn := figure(alone[1], unescape(alone[2]))):
+            blocks.append(Block(len(blocks), drawn))
+            continue
+        html = _UNPLACED.sub("", block.html)
+        html = _marked(_underlined(html, run_id, sentences), run_id, labels)
         blocks.append(Block(len(blocks), block.filled(html)))
     return blocks
 
@@ -177,6 +193,7 @@ def _extended(markdown: MarkdownIt) -> None:
     # The text rule runs over everything that is no special character, so it must stop at ours.
     markdown.inline.ruler.at("text", _text_rule)
     markdown.add_render_rule("cite", _cite_render)
+    markdown.add_render_rule("image", _image_render)
     markdown.add_render_rule("flag", _flag_render)
 
 
@@ -214,6 +231,14 @@ def _cite_rule(state: StateInline, silent: bool) -> bool:
         token.content = match[1]
     state.pos = match.end()
     return True
+
+
+def _image_render(self: RendererHTML, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:
+    """Leave a place for a figure of the conversation; of any other picture, its text: nothing is fetched from elsewhere."""
+    token = tokens[idx]
+    text = escape(self.renderInlineAsText(token.children or [], options, env))
+    found = _FIGURE_URL.fullmatch(str(token.attrGet("src") or ""))
+    return text if found is None else f"{_FIGURE}{found[1]}{_FIGURE_SAYS}{text}"
 
 
 def _cite_render(self: RendererHTML, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:

@@ -18,6 +18,7 @@ from apps.conversations.models.conversation import (
 )
 from apps.conversations.models.feedback import Feedback
 from apps.conversations.models.memory import MemoryEntry, MemorySetting
+from apps.conversations.models.picture import Picture
 from apps.conversations.models.project import Project, ProjectCollection, ProjectMember, Sharing
 from apps.conversations.models.prompt import Prompt
 from apps.conversations.models.queued import QueuedQuestion
@@ -41,6 +42,7 @@ __all__ = [
     "Message",
     "Mode",
     "Output",
+    "Picture",
     "Project",
     "ProjectCollection",
     "ProjectMember",

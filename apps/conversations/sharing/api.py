@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from typing import Any
 
-from django.http import HttpResponse
+from django.http import HttpResponse, HttpResponseBase
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework import status
@@ -13,9 +13,16 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.collections.documents.shapes import UploadOutput
+from apps.conversations.pictures.views import picture_response
 from apps.conversations.sharing import export_services, services
 from apps.conversations.sharing.papers import MEDIA_TYPES
-from apps.conversations.sharing.selectors import limited_sources, share_list, shared_view
+from apps.conversations.sharing.selectors import (
+    limited_sources,
+    share_get,
+    share_list,
+    shared_picture,
+    shared_view,
+)
 from apps.conversations.sharing.shapes import (
     AnswerFileFilter,
     AnswerSaveInput,
@@ -80,6 +87,23 @@ class SharedView(ConversationAPIView):
         """Read a shared conversation, with the sources you can currently see."""
         share = services.share_open(**self.who(), key=key)
         return Response(SharedOutput(shared_view(actor=self.actor, share=share)).data)
+
+
+class SharedPictureView(ConversationAPIView):
+    """A picture that a link shows."""
+
+    actions = {"GET": "conversation.read"}
+
+    @extend_schema(
+        operation_id="shares_picture",
+        tags=["conversations"],
+        responses={(200, "image/png"): OpenApiTypes.BINARY, (200, "image/jpeg"): OpenApiTypes.BINARY},
+    )
+    def get(self, request: Request, key: uuid.UUID, picture_pk: int) -> HttpResponseBase:
+        """Return a picture of a shared conversation."""
+        share = share_get(actor=self.actor, key=key)
+        row = shared_picture(actor=self.actor, share=share, pk=picture_pk)
+        return picture_response(request._request, row)
 
 
 class ConversationExportView(ConversationAPIView):

@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 
 from apps.conversations.display.marks import compared_of, marks_legend, marks_of, text_marked
 from apps.conversations.models import Citation, Conversation, Message, Turn
+from apps.conversations.sharing.figures import Figures, turns_figures
 from apps.conversations.sharing.selectors import documents_readable
 from apps.conversations.transcript.branch_tree import tree_read
 from apps.conversations.transcript.selectors import turn_list
@@ -34,10 +35,11 @@ def export_markdown(*, actor: Actor, conversation: Conversation) -> str:
         f"# {conversation}",
         _("Exported from Groundwork. Started on %(day)s.") % {"day": f"{conversation.created_at:%Y-%m-%d}"},
     ]
+    figures = turns_figures(actor=actor, conversation=conversation, turns=turns)
     for turn in turns:
         parts.append("## " + " ".join(_said(turn, Message.Author.USER).split()))
         no_answer = _("*No answer (%(status)s).*") % {"status": turn.run.get_status_display()}
-        parts += _answer_parts(turn, readable) or [no_answer]
+        parts += _answer_parts(turn, readable, figures[turn.pk]) or [no_answer]
         parts.append(f"*{model_label(turn.run.model)}, {turn.created_at:%Y-%m-%d %H:%M} UTC*")
     return "\n\n".join(parts) + "\n"
 
@@ -46,20 +48,22 @@ def answer_markdown(*, actor: Actor, turn: Turn) -> str:
     """Return one answer as Markdown, its markers ``[1]`` explained by its sources; as in ``export_markdown``."""
     rows = turn.citations.all()
     readable = documents_readable(actor, (row.document_id for row in rows))
-    return "\n\n".join(_answer_parts(turn, readable)) + "\n"
+    figures = turns_figures(actor=actor, conversation=turn.conversation, turns=[turn])
+    return "\n\n".join(_answer_parts(turn, readable, figures[turn.pk])) + "\n"
 
 
 def export_json(*, actor: Actor, conversation: Conversation) -> dict[str, Any]:
     """Return a conversation with all its branches as plain values: a tree by ``parent``; ``shown`` is the chosen branch."""
     turns = list(turn_list(actor=actor, conversation=conversation, all_branches=True))
     readable = documents_readable(actor, (c.document_id for t in turns for c in t.citations.all()))
+    figures = turns_figures(actor=actor, conversation=conversation, turns=turns)
     return {
         "format": FORMAT,
         "id": conversation.pk,
         "title": conversation.title,
         "created_at": conversation.created_at.isoformat(),
         "shown": tree_read(conversation).shown,
-        "turns": [_turn(turn, readable) for turn in turns],
+        "turns": [_turn(turn, readable, figures[turn.pk]) for turn in turns],
     }
 
 
@@ -74,12 +78,12 @@ def file_name(title: str, suffix: str, otherwise: str = "answer") -> str:
     return f"{name or otherwise}.{suffix}"
 
 
-def _answer_parts(turn: Turn, readable: Any) -> list[str]:
+def _answer_parts(turn: Turn, readable: Any, figures: Figures) -> list[str]:
     """Return an answer with its marks, what they mean, and its sources; nothing where there is none of these."""
     answer = _message(turn, Message.Author.ASSISTANT)
     marks = marks_of(answer)
     text = "" if answer is None else text_marked(answer.text, marks)
-    parts = [text, marks_legend(marks), compared_of(answer)]
+    parts = [figures.markdown(text), marks_legend(marks), compared_of(answer)]
     if rows := turn.citations.all():
         parts += [_("Sources:"), "\n".join(_source_line(row, row.document_id in readable) for row in rows)]
     return [part for part in parts if part]
@@ -103,7 +107,7 @@ def _source_line(row: Citation, is_readable: bool) -> str:
     return f"- [{row.number}] {row.document_name} ({where}): “{quote}”"
 
 
-def _turn(turn: Turn, readable: Any) -> dict[str, Any]:
+def _turn(turn: Turn, readable: Any, figures: Figures) -> dict[str, Any]:
     run = turn.run
     return {
         "id": turn.pk,
@@ -113,6 +117,7 @@ def _turn(turn: Turn, readable: Any) -> dict[str, Any]:
         "answer": _said(turn, Message.Author.ASSISTANT),
         "marks": [mark.to_json() for mark in marks_of(_message(turn, Message.Author.ASSISTANT))],
         "compared": compared_of(_message(turn, Message.Author.ASSISTANT)),
+        "figures": figures.to_json(),
         "status": run.status,
         "model": run.model,
         "usage": run.usage,

@@ -12,6 +12,7 @@ from apps.conversations.citations.markers import Piece, flagged
 from apps.conversations.display.marks import LABELS, compared_of, marks_legend, marks_of
 from apps.conversations.display.rendering import answer_tokens, link_leads_out
 from apps.conversations.models import Citation, Conversation, Message, Turn
+from apps.conversations.sharing.figures import Figures, turns_figures
 from apps.conversations.sharing.selectors import documents_readable
 from apps.conversations.support.sentences import LANGUAGE
 from apps.conversations.transcript.selectors import turn_list
@@ -41,9 +42,10 @@ def conversation_paper(*, actor: Actor, conversation: Conversation) -> Paper:
     readable = documents_readable(actor, (c.document_id for t in turns for c in t.citations.all()))
     said = _("Exported from Groundwork. Started on %(day)s.") % {"day": f"{conversation.created_at:%Y-%m-%d}"}
     paper = Paper(str(conversation), [Block("small", [Run(said)])])
+    figures = turns_figures(actor=actor, conversation=conversation, turns=turns)
     for turn in turns:
         _question_add(paper, turn)
-        _answer_add(paper, turn, readable)
+        _answer_add(paper, turn, readable, figures[turn.pk])
     return paper
 
 
@@ -52,7 +54,8 @@ def answer_paper(*, actor: Actor, turn: Turn) -> Paper:
     readable = documents_readable(actor, (row.document_id for row in turn.citations.all()))
     paper = Paper(_shortened(question_line(turn)))
     _question_add(paper, turn, is_title=True)
-    _answer_add(paper, turn, readable)
+    figures = turns_figures(actor=actor, conversation=turn.conversation, turns=[turn])
+    _answer_add(paper, turn, readable, figures[turn.pk])
     return paper
 
 
@@ -75,19 +78,24 @@ def _shortened(text: str) -> str:
     return shorten(text, _HEADING_MOST, placeholder=" …") if len(text) > _HEADING_MOST else text
 
 
-def _answer_add(paper: Paper, turn: Turn, readable: Container[int | None]) -> None:
+def _answer_add(paper: Paper, turn: Turn, readable: Container[int | None], figures: Figures) -> None:
     answer = _message(turn, Message.Author.ASSISTANT)
     if answer is None:
         no_answer = _("No answer (%(status)s).") % {"status": turn.run.get_status_display()}
         paper.blocks.append(Block("paragraph", [Run(no_answer, italic=True)]))
     else:
-        paper.blocks += _answer_blocks(paper, answer, list(turn.citations.all()), readable)
+        blocks = _answer_blocks(paper, answer, list(turn.citations.all()), readable, figures)
+        paper.blocks += [*figures.rest(), *blocks]
     told = f"{model_label(turn.run.model)}, {turn.created_at:%Y-%m-%d %H:%M} UTC"
     paper.blocks.append(Block("small", [Run(told, italic=True)]))
 
 
 def _answer_blocks(
-    paper: Paper, answer: Message, rows: list[Citation], readable: Container[int | None]
+    paper: Paper,
+    answer: Message,
+    rows: list[Citation],
+    readable: Container[int | None],
+    figures: Figures,
 ) -> list[Block]:
     """Return an answer's blocks; its sources become footnotes in the order in which it names them."""
     sources = {row.number: row for row in rows}
@@ -105,7 +113,7 @@ def _answer_blocks(
         paper.notes.append(_note(sources[number], sources[number].document_id in readable))
         notes[number] = len(paper.notes)
     signs = {reason: f"{'' if reason == LANGUAGE else '△ '}{label}" for reason, label in LABELS.items()}
-    blocks = Reader(notes, signs, link_leads_out).blocks(tokens)
+    blocks = Reader(notes, signs, link_leads_out, figures.blocks).blocks(tokens)
     unnamed = [Run("", note=notes[number]) for number in sources if number not in named]
     if unnamed:  # named only in code, or in a part that was cut off
         blocks.append(Block("small", [Run(_("Sources:")), *unnamed]))

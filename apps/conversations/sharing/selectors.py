@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -13,9 +13,11 @@ from django.db.models import Prefetch, QuerySet
 from apps.collections.models import Document, DocumentStatus
 from apps.conversations.citations.markers import answer_number, flagged, numbers_of
 from apps.conversations.display.cards import CitationCard
+from apps.conversations.display.figures import Figure, Placing, figures_read
 from apps.conversations.display.marks import Mark, marks_read, statements_count
 from apps.conversations.display.rendering import Block, blocks_render
-from apps.conversations.models import Conversation, ConversationShare, ShareReader, Turn
+from apps.conversations.models import Conversation, ConversationShare, Picture, ShareReader, Turn
+from apps.conversations.pictures.selectors import picture_get
 from apps.conversations.transcript.branch_tree import tree_read
 from apps.conversations.transcript.shown import ShownShares, conversation_withheld
 from basics.errors import Missing
@@ -40,6 +42,13 @@ class SharedTurn:
     marks: list[Mark]
     compared: str
     statements: int = 0
+    figures: Sequence[Figure] = ()
+    placed: Collection[str] = ()
+
+    @property
+    def left(self) -> list[Figure]:
+        """Its charts and pictures that the answer has at no place of its own."""
+        return [figure for figure in self.figures if figure.key not in self.placed]
 
     @property
     def unsupported(self) -> int:
@@ -136,6 +145,14 @@ def shared_view(*, actor: Actor, share: ConversationShare) -> Shared:
     )
 
 
+def shared_picture(*, actor: Actor, share: ConversationShare, pk: int) -> Picture:
+    """Return a picture of a snapshot, as ``picture_get``. Raises Missing."""
+    figures = (figure for turn in share.snapshot["turns"] for figure in turn.get("figures", ()))
+    if not any(figure.get("picture_id") == pk for figure in figures):
+        raise Missing("picture")
+    return picture_get(actor=actor, conversation=share.conversation, pk=pk)
+
+
 def _turn(
     number: int, turn: Mapping[str, Any], readable: Mapping[int, Document], found: Withheld
 ) -> SharedTurn:
@@ -148,6 +165,8 @@ def _turn(
     # Their places are of the whole answer. Links that were made before there were marks have none.
     marks = marks_read(turn.get("marks", ()), cited.text) if text == turn["answer"] else []
     labels = {card.number: card.document_name for card in cards}
+    # What of a withheld document a chart or a picture shows, nobody can tell.
+    placing = Placing(number, () if found else figures_read(turn.get("figures", ())))
     return SharedTurn(
         number=number,
         question=turn["question"],
@@ -155,13 +174,18 @@ def _turn(
         model_label=model_label(turn["model"]),
         asked_at=turn["asked_at"],
         blocks=blocks_render(
-            flagged(cited.pieces, ((m.start, m.end, m.reason) for m in marks)), run_id=number, labels=labels
+            flagged(cited.pieces, ((m.start, m.end, m.reason) for m in marks)),
+            run_id=number,
+            labels=labels,
+            figure=placing.take,
         ),
         citations=cards,
         hidden=sum(1 for row in rows if (row["document_id"] or 0) not in readable),
         marks=marks,
         compared=turn.get("compared", ""),
         statements=statements_count(cited.text) if marks else 0,
+        figures=placing.figures,
+        placed=placing.placed,
     )
 
 

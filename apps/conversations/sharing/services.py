@@ -9,6 +9,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from apps.conversations.display.answer_forms import shown_text
+from apps.conversations.display.figures import turn_figures
 from apps.conversations.display.marks import compared_of
 from apps.conversations.models import Conversation, ConversationShare, Message, ShareReader, Turn
 from apps.conversations.sharing.selectors import share_get
@@ -100,6 +101,7 @@ def _snapshot(turn: Turn) -> dict[str, Any]:
         "compared": compared_of(answer),
         "model": turn.run.model,
         "asked_at": turn.created_at.isoformat(),
+        "figures": [figure.to_json() for figure in turn_figures(turn)],
         "citations": [
             {
                 "number": c.number,

@@ -6,7 +6,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from apps.conversations.display.shapes import MarkOutput
+from apps.conversations.display.shapes import FigureOutput, MarkOutput
 from apps.conversations.models import ConversationShare
 
 
@@ -65,6 +65,10 @@ class SharedTurnOutput(serializers.Serializer[Any]):
     marks = MarkOutput(many=True, help_text="Sentences to check, in the order of the answer.")
     compared = serializers.CharField(
         help_text="What the sentences were compared with; empty if not recorded."
+    )
+    figures = FigureOutput(
+        many=True,
+        help_text="Read its pictures at /shares/{key}/pictures/{picture_id}; none if you can't see a source.",
     )
     citations = SharedCitationOutput(many=True)
     hidden_citations = serializers.IntegerField(source="hidden")

@@ -7,7 +7,7 @@ import uuid
 from typing import Any
 
 from django.contrib import messages
-from django.http import HttpResponse
+from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -16,11 +16,13 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from apps.collections.display.selectors import collection_list
 from apps.conversations.models import Conversation, Turn
+from apps.conversations.pictures.views import picture_response
 from apps.conversations.sharing import export_services, services
 from apps.conversations.sharing.export_services import PaperFile
 from apps.conversations.sharing.exports import answer_markdown
 from apps.conversations.sharing.papers import WRITERS, question_line
-from apps.conversations.sharing.selectors import limited_sources, share_list, shared_view
+from apps.conversations.sharing.selectors import limited_sources, share_get, share_list, shared_view
+from apps.conversations.sharing.selectors import shared_picture as shared_picture_get
 from apps.conversations.transcript import selectors
 from web.downloads import attachment
 from web.requests import TenantRequest, allowed
@@ -57,6 +59,17 @@ def shared(request: TenantRequest, tenant_slug: str, key: uuid.UUID) -> HttpResp
     share = services.share_open(tenant=request.tenant, actor=request.actor, key=key)
     view = shared_view(actor=request.actor, share=share)
     return render(request, "conversations/shared.html", {"shared": view})
+
+
+@require_GET
+@allowed("conversation.read")
+def shared_picture(
+    request: TenantRequest, tenant_slug: str, key: uuid.UUID, picture_pk: int
+) -> HttpResponseBase:
+    """Return a picture of a shared conversation; ``?download=1`` as a file to be saved."""
+    share = share_get(actor=request.actor, key=key)
+    row = shared_picture_get(actor=request.actor, share=share, pk=picture_pk)
+    return picture_response(request, row)
 
 
 @never_cache

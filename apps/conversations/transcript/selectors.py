@@ -15,6 +15,7 @@ from apps.collections.models import Chunk, Collection, Document, DocumentStatus,
 from apps.conversations.citations.markers import NumberedQuote, answer_cite, passages_of
 from apps.conversations.citations.source_place import source_around
 from apps.conversations.display.answer_forms import is_formed, shown_text
+from apps.conversations.display.figures import figure_annotations
 from apps.conversations.display.presentation import TurnView, turn_view_ended, turn_view_live, with_files
 from apps.conversations.models import (
     Attachment,
@@ -126,7 +127,10 @@ def _turns(actor: Actor, conversation: Conversation) -> QuerySet[Turn]:
                 Prefetch("citations", queryset=Citation.objects.order_by("number")),
             ),
             "files": (Exists(Attachment.objects.filter(**turn)), Prefetch("attachments", queryset=files)),
-            "calls": (Exists(ToolCall.objects.filter(**run)), tool_calls_prefetch("run__tool_calls")),
+            "calls": (
+                Exists(ToolCall.objects.filter(**run)),
+                tool_calls_prefetch("run__tool_calls", **figure_annotations()),
+            ),
             "decisions": (Exists(PendingDecision.objects.filter(**run)), decided_prefetch("run__decisions")),
         }
     )

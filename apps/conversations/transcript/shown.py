@@ -272,6 +272,9 @@ def is_hidden(row: Citation, found: Withheld) -> bool:
 
 def call_withhold(call: Any, found: Withheld) -> None:
     """Take what is withheld out of a call's row, an object or a mapping of its columns."""
+    if found:  # numbers and pixels can't be taken apart as text can
+        hidden = {"chart": None, "pictures": None}
+        call.update(hidden) if isinstance(call, dict) else vars(call).update(hidden)
     if isinstance(call, dict):
         call |= {key: _shown(key, item, found) for key, item in call.items() if key in _TEXTS}
         return

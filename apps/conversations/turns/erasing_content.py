@@ -14,6 +14,7 @@ from apps.conversations.models import (
     ConversationShare,
     Feedback,
     Message,
+    Picture,
     QueuedQuestion,
     Turn,
 )
@@ -157,6 +158,7 @@ def conversation_erase(row: TenantModel, erased: Erased, report: Report) -> None
         (Attachment, mine),
         (ConversationShare, mine),
         (QueuedQuestion, mine),
+        (Picture, of_runs),
         (RunEvent, of_runs),
         (RunStep, of_runs),
         (ToolCall, of_runs),

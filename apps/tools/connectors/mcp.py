@@ -18,6 +18,7 @@ from django.conf import settings
 from apps.tools.connectors.base import IN_DB, FoundTool, SourceError, SourceKind
 from apps.tools.connectors.http import Redactor
 from apps.tools.connectors.mcp_sessions import CALL_SECONDS, command_refused, server_make, session
+from apps.tools.connectors.pictures import pictures_cleaned
 from apps.tools.connectors.secrets import SourceSecret, secrets_read, source_now
 from apps.tools.connectors.version_tool import version_tool
 from apps.tools.models import ToolSource, ToolVersion
@@ -164,7 +165,7 @@ def _tool(source: ToolSource, version: ToolVersion) -> Tool:
         except ToolError as error:
             raise ToolError(hide.text(error.message), error.severity) from error
         payload = None if output.payload is None else json.loads(hide.text(json.dumps(output.payload)))
-        return ToolOutput(hide.text(output.content), payload, output.parts)
+        return await pictures_cleaned(ToolOutput(hide.text(output.content), payload, output.parts))
 
     return version_tool(source, version, call, timeout_s=CALL_SECONDS + 15, context_parameter=_CONTEXT)
 
@@ -213,7 +214,7 @@ def _accepted(server: McpServer, source: ToolSource, version: ToolVersion) -> To
         call_timeout_s=CALL_SECONDS,
         trust_hints=False,
         approval="never",
-        images=False,
+        images=True,
     )
 
 

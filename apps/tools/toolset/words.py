@@ -33,6 +33,9 @@ _WORDS: Mapping[str, ToolWords] = {
         _("Calendar"),
         _("Tells the weekday and calendar week of a date, and whether the year is a leap year."),
     ),
+    "draw_chart": ToolWords(
+        _("Draw a chart"), _("Shows numbers as lines, bars, points or a histogram, with a table of them.")
+    ),
     "list_directory": ToolWords(_("List a folder"), _("Shows the files in a folder of a collection.")),
     "read_file": ToolWords(_("Read a file"), _("Reads lines of a file in a collection.")),
     "search_files": ToolWords(

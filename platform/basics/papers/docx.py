@@ -11,7 +11,7 @@ import zipfile
 from collections.abc import Iterable, Sequence
 from xml.sax.saxutils import escape, quoteattr
 
-from basics.papers.model import Block, Note, Paper, Run, is_right_to_left, runs_text, writable
+from basics.papers.model import Block, Note, Paper, Picture, Run, is_right_to_left, runs_text, writable
 
 MEDIA_TYPE = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 _W = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
@@ -22,6 +22,10 @@ _HEAD = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
 _PARTS = {"document": "document.main", "styles": "styles", "footnotes": "footnotes", "numbering": "numbering"}
 _MOMENT = (1980, 1, 1, 0, 0, 0)
 """Of each file in the archive: the same text is the same bytes."""
+_DRAWING = "http://schemas.openxmlformats.org/drawingml/2006"
+_EMU = 914_400  # to the inch
+_WIDEST, _HIGHEST = 5_900_000, 6_000_000
+_ENDINGS = {"image/png": "png", "image/jpeg": "jpg"}
 _LEVELS = 9
 _COLUMNS_MOST = 63
 """Of a table: Word opens no file with more."""
@@ -41,15 +45,19 @@ def docx_write(paper: Paper) -> bytes:
         "word/footnotes.xml": _root("footnotes", _footnotes(paper.notes)),
         "word/styles.xml": _root("styles", _STYLES),
         "word/numbering.xml": _root("numbering", _numbering(writer.starts)),
-        "word/_rels/document.xml.rels": _relations(writer.links),
+        "word/_rels/document.xml.rels": _relations(writer.links, writer.pictures),
         "docProps/core.xml": _core(paper.title),
         "_rels/.rels": _PACKAGE_RELATIONS,
         "[Content_Types].xml": _types(),
     }
+    media = {f"word/media/picture{n}": picture.content for n, picture in enumerate(writer.pictures, 1)}
     held = io.BytesIO()
     with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as archive:
         for name in reversed(parts):  # the list of types comes first
             archive.writestr(zipfile.ZipInfo(name, _MOMENT), _HEAD + parts[name], zipfile.ZIP_DEFLATED)
+        for picture, (name, content) in zip(writer.pictures, media.items(), strict=True):
+            ending = _ENDINGS[picture.media_type]
+            archive.writestr(zipfile.ZipInfo(f"{name}.{ending}", _MOMENT), content, zipfile.ZIP_STORED)
     return held.getvalue()
 
 
@@ -58,6 +66,7 @@ class _Writer:
 
     def __init__(self, paper: Paper) -> None:
         self.links: list[str] = []
+        self.pictures: list[Picture] = []
         self.starts: list[int] = []
         self._noted: set[int] = set()
         self._open: dict[int, int] = {}  # the list that is open at each depth
@@ -78,6 +87,9 @@ class _Writer:
                 return self._item(block, said)
             case "table":
                 return self._table(block.rows)
+            case "picture" if block.picture is not None:
+                caption = _paragraph("Small", self._runs(block.runs), said) if block.runs else ""
+                return self._picture(block.picture) + caption
             case "rule":
                 return '<w:p><w:pPr><w:pBdr><w:bottom w:val="single" w:sz="4" w:space="1" w:color="999999"/></w:pBdr></w:pPr></w:p>'
             case "quote":
@@ -86,6 +98,23 @@ class _Writer:
                 return _paragraph("Small", self._runs(block.runs), said)
             case _:
                 return _paragraph("", self._runs(block.runs), said, _indent(block.level))
+
+    def _picture(self, picture: Picture) -> str:
+        """Write a picture as wide as its pixels at 144 to the inch, or as the page allows."""
+        self.pictures.append(picture)
+        number = len(self.pictures)
+        scale = min(_EMU / 144, _WIDEST / picture.width, _HIGHEST / picture.height)
+        size = f'cx="{int(picture.width * scale)}" cy="{int(picture.height * scale)}"'
+        told = f'id="{number}" name="Picture {number}" descr={quoteattr(writable(picture.alt))}'
+        return (
+            f'<w:p><w:r><w:drawing><wp:inline xmlns:wp="{_DRAWING}/wordprocessingDrawing" distT="0" distB="0" distL="0" distR="0">'
+            f"<wp:extent {size}/><wp:docPr {told}/>"
+            f'<a:graphic xmlns:a="{_DRAWING}/main"><a:graphicData uri="{_DRAWING}/picture">'
+            f'<pic:pic xmlns:pic="{_DRAWING}/picture"><pic:nvPicPr><pic:cNvPr {told}/><pic:cNvPicPr/></pic:nvPicPr>'
+            f'<pic:blipFill><a:blip xmlns:r="{_R}" r:embed="picture{number}"/><a:stretch><a:fillRect/></a:stretch></pic:blipFill>'
+            f'<pic:spPr><a:xfrm><a:off x="0" y="0"/><a:ext {size}/></a:xfrm><a:prstGeom prst="rect"><a:avLst/></a:prstGeom></pic:spPr>'
+            "</pic:pic></a:graphicData></a:graphic></wp:inline></w:drawing></w:r></w:p>"
+        )
 
     def _item(self, block: Block, said: str) -> str:
         level = min(block.level, _LEVELS) - 1
@@ -222,7 +251,7 @@ def _numbering(starts: Sequence[int]) -> str:
     return kinds + lists
 
 
-def _relations(links: Sequence[str]) -> str:
+def _relations(links: Sequence[str], pictures: Sequence[Picture]) -> str:
     parts = [
         f'<Relationship Id="{name}" Type="{_R}/{name}" Target="{name}.xml"/>'
         for name in _PARTS
@@ -231,6 +260,10 @@ def _relations(links: Sequence[str]) -> str:
     parts += [
         f'<Relationship Id="link{n}" Type="{_R}/hyperlink" Target={quoteattr(writable(link))} TargetMode="External"/>'
         for n, link in enumerate(links, 1)
+    ]
+    parts += [
+        f'<Relationship Id="picture{n}" Type="{_R}/image" Target="media/picture{n}.{_ENDINGS[picture.media_type]}"/>'
+        for n, picture in enumerate(pictures, 1)
     ]
     return f'<Relationships xmlns="{_PACKAGE}/relationships">{"".join(parts)}</Relationships>'
 
@@ -250,6 +283,7 @@ def _types() -> str:
     )
     return (
         f'<Types xmlns="{_PACKAGE}/content-types"><Default Extension="xml" ContentType="application/xml"/>'
+        '<Default Extension="png" ContentType="image/png"/><Default Extension="jpg" ContentType="image/jpeg"/>'
         '<Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
         '<Override PartName="/docProps/core.xml" ContentType="application/vnd.openxmlformats-package.core-properties+xml"/>'
         f"{parts}</Types>"

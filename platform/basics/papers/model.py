@@ -33,6 +33,17 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
+class Picture:
+    """A picture: PNG or JPEG, of so many pixels; ``alt`` says what it shows."""
+
+    content: bytes = field(repr=False)
+    media_type: str
+    width: int
+    height: int
+    alt: str
+
+
+@dataclass(frozen=True, slots=True)
 class Block:
     """A block of a document.
 
@@ -42,14 +53,16 @@ class Block:
         mark: ``bullet``, ``number``, ``todo`` or ``done``; "" where an item goes on.
         number: of a numbered item.
         rows: cells of runs; the first row is the head.
+        picture: of a ``picture``, which has its caption as runs.
     """
 
-    kind: Literal["heading", "paragraph", "item", "code", "table", "quote", "small", "rule"]
+    kind: Literal["heading", "paragraph", "item", "code", "table", "quote", "small", "rule", "picture"]
     runs: Sequence[Run] = ()
     level: int = 0
     mark: str = ""
     number: int = 0
     rows: Sequence[Sequence[Sequence[Run]]] = ()
+    picture: Picture | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,12 +145,18 @@ class Reader:
         notes: number of the footnote for each token's number, see ``Run.note``; a ``cite`` that isn't in it is left out.
         signs: words for each reason of a marked sentence, by the content of its ``flag``; "" ends one.
         link: whether a link may lead to an address.
+        pictures: returns the blocks of a picture by its address and its words, where it has a paragraph of its own; none for one
+            that isn't known, whose words are given.
     """
 
     def __init__(
-        self, notes: Mapping[int, int], signs: Mapping[str, str], link: Callable[[str], bool]
+        self,
+        notes: Mapping[int, int],
+        signs: Mapping[str, str],
+        link: Callable[[str], bool],
+        pictures: Callable[[str, str], Sequence[Block]] = lambda address, words: (),
     ) -> None:
-        self._notes, self._signs, self._link = notes, signs, link
+        self._notes, self._signs, self._link, self._pictures = notes, signs, link, pictures
         self._blocks: list[Block] = []
         self._lists: list[list[int]] = []  # of each open list: the number of its next item, 0 for bullets
         self._quotes, self._sign, self._mark = 0, "", ""
@@ -183,7 +202,13 @@ class Reader:
         return min(len(self._lists) + self._quotes, _DEEPEST)
 
     def _text(self, opens: Token, inline: Token) -> None:
-        runs = self._runs(inline.children or [])
+        children = inline.children or []
+        if opens.type == "paragraph_open" and [child.type for child in children] == ["image"]:
+            said = "".join(child.content for child in children[0].children or [])
+            if blocks := self._pictures(str(children[0].attrGet("src") or ""), said):
+                self._blocks += blocks
+                return
+        runs = self._runs(children)
         if opens.type == "heading_open":
             self._blocks.append(Block("heading", runs, int(opens.tag[1])))
         elif self._rows is not None:

@@ -18,11 +18,21 @@ from reportlab.lib.pagesizes import A4
 from reportlab.lib.styles import ParagraphStyle
 from reportlab.pdfbase.pdfmetrics import stringWidth
 from reportlab.pdfgen.canvas import Canvas
-from reportlab.platypus import Paragraph, Table
+from reportlab.platypus import Image, Paragraph, Table
 from reportlab.platypus.tables import TableStyle
 
 from basics.papers.fonts import BOLD, ITALIC, MONO, TEXT, Chooser
-from basics.papers.model import Block, Note, Paper, Run, is_right_to_left, runs_portioned, runs_text, writable
+from basics.papers.model import (
+    Block,
+    Note,
+    Paper,
+    Picture,
+    Run,
+    is_right_to_left,
+    runs_portioned,
+    runs_text,
+    writable,
+)
 from basics.papers.right_to_left import MARKS, has_right_to_left, joined, seen
 from basics.texts import gettext as _
 
@@ -31,6 +41,7 @@ _WIDTH = A4[0] - 2 * _MARGIN
 _INDENT = 16
 _COLUMNS_MOST = 12
 _ROW_MOST = A4[1] - _MARGIN - _FOOT - 120
+_PICTURE_MOST = 420  # points of its height
 _QUOTE_MOST = 700
 """Characters of a footnote's quote: more would leave no room for the text. The other forms have all of it."""
 _PORTION = 6_000
@@ -112,6 +123,8 @@ class _Setter:
                     yield from self._flows([Run(fixed, code=True)], 8.5, left + 6)
             case "table":
                 yield from self._table(block.rows)
+            case "picture" if block.picture is not None:
+                yield from self._picture(block.picture, block.runs)
             case "rule":
                 yield _Flow(self.paragraph([Run("— — —")], 8), above=4, below=4)
             case "item":
@@ -126,6 +139,16 @@ class _Setter:
                 yield from self._flows(block.runs, 8.5, below=5)
             case _:
                 yield from self._flows(block.runs, 10, left, below=6)
+
+    def _picture(self, picture: Picture, caption: Sequence[Run]) -> Iterator[_Flow]:
+        """Set a picture as wide as its pixels at 144 to the inch, or as the page allows, above its caption."""
+        scale = min(0.5, _WIDTH / picture.width, _PICTURE_MOST / picture.height)
+        drawn = Image(
+            io.BytesIO(picture.content), picture.width * scale, picture.height * scale, hAlign="LEFT"
+        )
+        yield _Flow(drawn, above=4, below=3, stays=14 if caption else 0)
+        if caption:
+            yield from self._flows(caption, 8.5, below=8)
 
     def _flows(
         self, runs: Sequence[Run], size: float, left: float = 0, below: float = 0, sign: str = ""

@@ -27,6 +27,7 @@ from runs.parking import decisions_of, pending_store
 from runs.providers import loop_model
 from runs.recorder import Recorder
 from runs.reservations import RunReservations, run_billing_account
+from runs.result_files import Keep, ResultFiles
 from runs.selectors import transcript_read
 from runs.services.later import Later, run_postpone, usage_of
 from runs.services.lifecycle import finished_data, finished_tell, open_ends_close, parked_end
@@ -44,6 +45,7 @@ from toolloop.loop_values import LoopInput, LoopServices
 from toolloop.messages import ModelMessage, Turn, message_from_json
 from toolloop.output import Output
 from toolloop.providers.base import Provider
+from toolloop.providers.profiles import profile_for
 from toolloop.storable import json_storable, text_storable
 from toolloop.telemetry import run_traced
 from toolloop.tokens import Usage
@@ -110,6 +112,7 @@ async def run_execute(
     user_key: str = "",
     before_finish: Callable[[Run, RunFinished], None] | None = None,
     later: Later | None = None,
+    keep_files: Keep | None = None,
 ) -> RunFinished | None:
     """Drive the loop for a run, record it, and end run and job together; call it from a job of the loop lane.
 
@@ -127,6 +130,7 @@ async def run_execute(
         output, tool_choice: see ``LoopInput``.
         before_finish: writes the caller's own rows inside the transaction that ends run and job; not called when the
             run parks. Runs in a database thread; ``run`` has its final values.
+        keep_files: keeps the files that tools return for people to see; see ``runs.result_files``.
         later: of a model that may answer a day later; the run is called again when the answer is there.
 
     Returns:
@@ -169,6 +173,7 @@ async def run_execute(
                 responses=start.responses,
                 begins=None if later is None else later.turn_begins,
                 leave=lambda: _leave(ctx, recorder),
+                files=ResultFiles(provider.name, profile or profile_for(provider.name, model), keep_files),
             )
             events = run_traced(
                 run_telemetry(is_private=bool(unstored)),

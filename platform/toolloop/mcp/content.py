@@ -17,7 +17,7 @@ _EMPTY = "Done; there is no output."
 
 
 def output_of_result(result: Any, *, images: bool) -> ToolOutput:
-    """Return a tool's result: text for the model, and structured content, or what is no text, as the payload.
+    """Return a tool's result: text for the model, and structured content, or what is neither text nor shown, as the payload.
 
     Args:
         result: of the SDK.
@@ -25,10 +25,12 @@ def output_of_result(result: Any, *, images: bool) -> ToolOutput:
     """
     lines: list[str] = []
     parts: list[Media] = []
+    others: list[Any] = []
     for block in result.content:
         part = _image(block) if images else None
         if part is None:
             lines.append(_block(block))
+            others.append(block)
         else:
             parts.append(part)
     text = "\n".join(filter(None, lines))
@@ -36,8 +38,8 @@ def output_of_result(result: Any, *, images: bool) -> ToolOutput:
     if not text and structured is not None:
         text = json.dumps(structured, ensure_ascii=False)
     payload = structured
-    if payload is None and any(block.type != "text" for block in result.content):
-        payload = {"content": [_dumped(block) for block in result.content]}
+    if payload is None and any(block.type != "text" for block in others):
+        payload = {"content": [_dumped(block) for block in others]}
     empty = "The result is shown as images." if parts else _EMPTY
     return ToolOutput(text or empty, payload, tuple(parts))
 

@@ -1,4 +1,4 @@
-"""Tools that every application can use as they are: arithmetic and dates, where models guess without one."""
+"""Tools that every application can use as they are: arithmetic and dates, where models guess without one, and charts."""
 
 from __future__ import annotations
 
@@ -12,10 +12,18 @@ from typing import Any, Final
 
 from toolloop.errors import ConfigurationError
 from toolloop.tools.arithmetic import CannotCalculate, calculated
+from toolloop.tools.chart_tool import DRAW_CHART, draw_chart
 from toolloop.tools.context import ToolError, ToolOutput
 from toolloop.tools.tool import Tool, tool
 
-BUILTINS: Final = ("calculate", "current_datetime", "date_add", "date_difference", "date_info")
+BUILTINS: Final = (
+    "calculate",
+    "current_datetime",
+    "date_add",
+    "date_difference",
+    "date_info",
+    DRAW_CHART,
+)
 _UTC_NAMES: Final = frozenset({"UTC", "Z", "GMT", "ETC/UTC"})
 _MOST_MONTHS: Final = 12 * 9_998
 _MOST_DAYS: Final = 3_652_058
@@ -48,7 +56,7 @@ def builtin_tools(
         home = _zone(timezone)
     except ToolError as error:
         raise ConfigurationError(error.message) from error
-    made = (calculate, _clock_tool(home, now), date_add, date_difference, date_info)
+    made = (calculate, _clock_tool(home, now), date_add, date_difference, date_info, draw_chart)
     return tuple(entry for entry in made if entry.name in chosen)
 
 

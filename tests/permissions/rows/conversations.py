@@ -29,6 +29,7 @@ PROMPT = {"pk": "conversations.Prompt"}
 RUN = {"pk": "conversations.Conversation", "run_pk": "runs.Run"}
 CALL = RUN | {"call_pk": "runs.ToolCall"}
 DECISION = {"pk": "conversations.Conversation", "run_pk": "runs.Run", "decision_pk": "runs.PendingDecision"}
+PICTURE = CONVERSATION | {"picture_pk": "conversations.Picture"}
 NOTE = {"entry_pk": "conversations.MemoryEntry"}
 EDIT = ("assistant.read", "collection.read")
 
@@ -41,6 +42,25 @@ def _share_key(side: Side, role: str) -> uuid.UUID:
         share.save()
     key: uuid.UUID = share.key
     return key
+
+
+def _shared_picture(side: Side, role: str) -> uuid.UUID:
+    """The key of a link that works, to an answer with a picture."""
+    key = _share_key(side, role)
+    share = side.row("conversations.ConversationShare", role)
+    figure = {"picture_id": side.row("conversations.Picture", role).pk}
+    share.snapshot = {"turns": [{"figures": [figure]}]}
+    with platform_scope():
+        share.save()
+    return key
+
+
+def _drawn(side: Side, role: str) -> None:
+    """The picture is of the conversation's answer, and what a browser shows."""
+    row = side.row("conversations.Picture", role)
+    row.run, row.media_type = side.row("conversations.Turn", role).run, "image/png"
+    with platform_scope():
+        row.save()
 
 
 def _cut_short(side: Side, role: str) -> None:
@@ -299,6 +319,15 @@ PORTAL: tuple[Row, ...] = (
     Row("conversations:memory-remove", "POST", "memory.use", NOTE, ok=302),
     Row("conversations:remembered", "GET", "memory.use", CALL, before=_remembering),
     Row("conversations:shared", action="conversation.read", fixed={"key": _share_key}),
+    Row("conversations:picture", "GET", "conversation.read", PICTURE, before=_drawn),
+    Row(
+        "conversations:shared-picture",
+        "GET",
+        "conversation.read",
+        {"picture_pk": "conversations.Picture"},
+        before=_drawn,
+        fixed={"key": _shared_picture},
+    ),
     Row("conversations:draft", "POST", "conversation.write", CONVERSATION, data=send(text="Wh"), ok=204),
     Row("conversations:queue", "GET", "conversation.read", CONVERSATION),
     Row("conversations:queue-ask", "POST", "conversation.write", CONVERSATION, ok=302),
@@ -638,6 +667,15 @@ API: tuple[Row, ...] = (
     ),
     Row("api:shares-detail", "DELETE", "conversation.write", SHARE, ok=204, also=TALK),
     Row("api:shares-read", action="conversation.read", fixed={"key": _share_key}),
+    Row("api:pictures-detail", "GET", "conversation.read", PICTURE, before=_drawn),
+    Row(
+        "api:shares-picture",
+        "GET",
+        "conversation.read",
+        {"picture_pk": "conversations.Picture"},
+        before=_drawn,
+        fixed={"key": _shared_picture},
+    ),
     # A model that is not there: what is allowed is refused at once, and waits for no worker.
     Row(
         "api:chat-completions",

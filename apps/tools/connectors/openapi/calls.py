@@ -11,8 +11,12 @@ from apps.tools.connectors.http import HIDDEN, RequestFailed, SourceReply, reque
 from apps.tools.connectors.openapi.operations import is_json
 from apps.tools.connectors.openapi.parameters import CONTEXT
 from apps.tools.connectors.openapi.requests import Unwritable, request_build
+from apps.tools.connectors.pictures import pictures_cleaned
 from apps.tools.connectors.secrets import source_now
 from apps.tools.connectors.version_tool import version_tool
+from toolloop.errors import MediaRefused
+from toolloop.media import Media, media_type_of
+from toolloop.media_types import IMAGES
 from toolloop.tools import Tool, ToolContext, ToolError, ToolOutput
 
 if TYPE_CHECKING:
@@ -67,7 +71,8 @@ async def _call(
         if found.side_effects and error.may_have_arrived:
             text += " It may have been done all the same: check before you repeat it."
         raise ToolError(text) from None
-    return _result(answer, f"{wire['method']} {wire['path']}")
+    result = _result(answer, f"{wire['method']} {wire['path']}")
+    return await pictures_cleaned(result) if isinstance(result, ToolOutput) else result
 
 
 def _result(answer: SourceReply, what: str) -> Any:
@@ -83,6 +88,11 @@ def _result(answer: SourceReply, what: str) -> Any:
         return f"Done (status {answer.status}); the answer has no content."
     if is_json(answer.media_type):
         return _json(answer, what)
+    if media_type_of(answer.body) in IMAGES:  # by its bytes, whatever the server calls it
+        try:
+            return ToolOutput("The answer is a picture.", parts=(Media.from_bytes(answer.body),))
+        except MediaRefused as refused:
+            raise ToolError(refused.message) from refused
     text = _text(answer)
     if text is None:
         kind = answer.media_type or "an unnamed kind"

@@ -1,0 +1,1 @@
+"""Pictures that tools returned, and charts that they drew."""

@@ -1,0 +1,95 @@
+"""Keep the pictures that tools return in a conversation."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Sequence
+
+from django.db import transaction
+
+from apps.conversations.models import Picture
+from basics.pictures import CleanPicture, PictureRefused, picture_clean
+from jobs.context import JobContext
+from runs.journal import call_key
+from runs.models import Run
+from runs.result_files import Keep
+from toolloop.media import Media
+from toolloop.messages import ToolCall
+from toolloop.storable import text_storable
+
+MOST_IN_A_CALL = 8
+MOST_IN_A_RUN = 40
+MOST_BYTES = 40_000_000
+"""Bytes of all pictures of a run."""
+_NAME = 200
+
+
+def pictures_keeper(ctx: JobContext, run: Run) -> Keep:
+    """Return what keeps the pictures that tools of a run return; the job's lease fences it."""
+
+    async def keep(step: int, call: ToolCall, files: Sequence[Media]) -> str:
+        pictures = [file for file in files if file.kind == "image" and file.data]
+        said: str = await ctx.in_db(pictures_keep, ctx, run, step, call, pictures) if pictures else ""
+        return said
+
+    return keep
+
+
+def pictures_forget(runs: Sequence[int]) -> None:
+    """Remove the pictures of runs whose results of tools go, in the workspace's scope."""
+    Picture.objects.filter(run_id__in=runs).delete()
+
+
+def pictures_keep(ctx: JobContext, run: Run, step: int, call: ToolCall, files: Sequence[Media]) -> str:
+    """Keep pictures of a call, each once a run; returns what the model is told about them.
+
+    One that the conversation has no room for, or that can't be shown, is told about and left out.
+    """
+    lines: list[str] = []
+    made: list[tuple[int, Media, CleanPicture]] = []
+    for number, file in enumerate(files, 1):
+        if number > MOST_IN_A_CALL:
+            lines.append(
+                f"[{len(files) - MOST_IN_A_CALL} more: at most {MOST_IN_A_CALL} are shown of one call.]"
+            )
+            break
+        try:
+            made.append((number, file, picture_clean(base64.b64decode(file.data))))
+        except PictureRefused as refused:
+            lines.append(f"[Picture {number} is not shown to the user. {refused}]")
+    with transaction.atomic():
+        ctx.hold()
+        rows = Picture.objects.filter(tenant_id=run.tenant_id, run_id=run.pk)
+        there = list(rows.values_list("sha256", "size"))
+        known, count, total = {sha256 for sha256, _ in there}, len(there), sum(size for _, size in there)
+        for number, file, clean in made:
+            sha256 = hashlib.sha256(clean.content).hexdigest()
+            if sha256 not in known:
+                count, total = count + 1, total + len(clean.content)
+                if count > MOST_IN_A_RUN or total > MOST_BYTES:
+                    lines.append(f"[Picture {number} is not shown to the user: this answer has too many.]")
+                    continue
+                known.add(sha256)
+                key = call_key(step, call.id)[1]
+                Picture.objects.update_or_create(
+                    tenant_id=run.tenant_id,
+                    run_id=run.pk,
+                    step=step,
+                    call_id=key,
+                    index=number - 1,
+                    defaults={
+                        "name": text_storable(" ".join((file.name or call.name).split()))[:_NAME],
+                        "media_type": clean.media_type,
+                        "width": clean.width,
+                        "height": clean.height,
+                        "size": len(clean.content),
+                        "sha256": sha256,
+                        "content": clean.content,
+                    },
+                )
+            lines.append(
+                f"The user sees picture {number} above your answer. To put it at a certain place of your answer instead, write "
+                f"a line ![what it shows](figure:{sha256[:8]}) there."
+            )
+    return "\n".join(lines)

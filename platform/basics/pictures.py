@@ -1,0 +1,97 @@
+"""Pictures from outside, written anew from their pixels: what is passed on is never the file that came."""
+
+from __future__ import annotations
+
+import io
+import warnings
+from dataclasses import dataclass
+from typing import Final
+
+from PIL import Image, ImageOps, UnidentifiedImageError
+
+MAX_BYTES: Final = 20_000_000
+MAX_PIXELS: Final = 40_000_000
+"""A small file can claim far more, and unpack to gigabytes; this many take 160 MB."""
+LONGEST_SIDE: Final = 2_000
+"""Pixels of a picture that is passed on; models see no more of it, and a screen shows no more."""
+_LARGEST = 2_500_000  # bytes of a PNG; a larger one is a photograph, which JPEG holds in a tenth
+_FORMATS: Final = ("PNG", "JPEG", "GIF", "WEBP")
+_QUALITY = 88
+_ERRORS = (
+    UnidentifiedImageError,
+    OSError,
+    ValueError,
+    SyntaxError,
+    EOFError,
+    IndexError,
+    KeyError,
+    TypeError,
+    ZeroDivisionError,
+    OverflowError,
+)
+"""What Pillow's decoders raise on damaged files; it has no error of its own that covers them."""
+
+
+class PictureRefused(ValueError):
+    """A file that isn't shown as a picture; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class CleanPicture:
+    """A picture that is safe to show: PNG or JPEG, without anything that the pixels don't need."""
+
+    content: bytes
+    media_type: str
+    width: int
+    height: int
+
+
+def picture_clean(content: bytes) -> CleanPicture:
+    """Return a PNG, JPEG, GIF or WebP written anew: upright, the first picture of an animation, at most ``LONGEST_SIDE``.
+
+    What it is told by its bytes. SVG is refused: it is a program.
+
+    Raises:
+        PictureRefused: for anything else, what is damaged, and what would unpack to too much.
+    """
+    if len(content) > MAX_BYTES:
+        raise PictureRefused(f"It has more than {MAX_BYTES // 1_000_000} MB.")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # our own limit is lower
+            picture = Image.open(io.BytesIO(content), formats=_FORMATS)
+        with picture:
+            if picture.width * picture.height > MAX_PIXELS:
+                raise Image.DecompressionBombError
+            is_drawn = picture.format in ("PNG", "GIF")
+            return _written(picture, is_drawn=is_drawn)
+    except PictureRefused:
+        raise
+    except Image.DecompressionBombError as error:
+        raise PictureRefused(
+            f"It has more than {MAX_PIXELS // 1_000_000} million pixels, which are not unpacked."
+        ) from error
+    except UnidentifiedImageError as error:
+        raise PictureRefused("It isn't a PNG, JPEG, GIF or WebP.") from error
+    except _ERRORS as error:
+        raise PictureRefused("It is damaged or cut off.") from error
+
+
+def _written(picture: Image.Image, *, is_drawn: bool) -> CleanPicture:
+    picture.draft("RGB", (LONGEST_SIDE, LONGEST_SIDE))
+    shown = ImageOps.exif_transpose(picture) or picture
+    has_alpha = shown.mode in ("RGBA", "LA", "PA") or "transparency" in shown.info
+    shown = shown.convert("RGBA" if has_alpha else "RGB")
+    shown.thumbnail((LONGEST_SIDE, LONGEST_SIDE))
+    shown.info = {}
+    out = io.BytesIO()
+    media_type = "image/jpeg"
+    if is_drawn or has_alpha:
+        media_type = "image/png"
+        shown.save(out, "PNG")
+    if media_type == "image/jpeg" or out.tell() > _LARGEST:
+        media_type, out = "image/jpeg", io.BytesIO()
+        flat = Image.new("RGB", shown.size, "white")
+        flat.paste(shown, mask=shown.getchannel("A") if has_alpha else None)
+        flat.save(out, "JPEG", quality=_QUALITY)
+    return CleanPicture(out.getvalue(), media_type, shown.width, shown.height)
