@@ -243,9 +243,8 @@ if (second) {
   form.elements.model.addEventListener("change", others);
   others();
 }
-document.addEventListener("htmx:finally:request", (e) => {
-  const status = e.detail.ctx.response?.status ?? 0;
-  if (!e.target.matches?.("[data-keeps]") || status < 200 || status >= 400) return;
+document.addEventListener("htmx:before:swap", (e) => { // the button is gone afterwards, and nothing has the focus
+  if (!e.target.matches?.("[data-keeps]") || (e.detail.ctx.response?.status ?? 0) >= 400) return;
   gw.announce(gettext("Kept. Your next question follows this answer."));
   if (!touch.matches) box.focus();
 });
