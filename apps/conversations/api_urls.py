@@ -55,6 +55,7 @@ urlpatterns = [
     ),
     path(f"{_TURNS}/<int:turn_pk>/continue", branch_api.TurnContinueView.as_view(), name="turns-continue"),
     path(f"{_TURNS}/<int:turn_pk>/choose", branch_api.TurnChooseView.as_view(), name="turns-choose"),
+    path(f"{_TURNS}/<int:turn_pk>/keep", branch_api.TurnKeepView.as_view(), name="turns-keep"),
     path(f"{_TURNS}/<int:turn_pk>/fork", branch_api.TurnForkView.as_view(), name="turns-fork"),
     path(f"{_TURNS}/<int:turn_pk>/feedback", feedback_api.TurnFeedbackView.as_view(), name="turns-feedback"),
     path(_FILES, attachment_api.AttachmentsView.as_view(), name="attachments-list"),

@@ -35,8 +35,8 @@ from apps.conversations.toolset import bundle as tools
 from apps.conversations.transcript import selectors
 from apps.conversations.transcript.branch_tree import HISTORY_TURNS, branch_before
 from apps.conversations.transcript.shown import conversation_tainted, conversation_withheld
+from apps.conversations.turns.asking import JOB_KIND
 from apps.conversations.turns.narrowing import NarrowedNow, narrowing_now, narrowing_of, tools_narrowed
-from apps.conversations.turns.services import JOB_KIND
 from apps.tools.toolset.guard import Guard
 from apps.tools.toolset.model_calls import PROGRAM_TOOL
 from apps.tools.toolset.selectors import guard_for

@@ -80,6 +80,7 @@ urlpatterns = [
     path("<int:pk>/turns/<int:turn_pk>/regenerate/", branch_views.turn_regenerate, name="turn-regenerate"),
     path("<int:pk>/turns/<int:turn_pk>/continue/", branch_views.turn_continue, name="turn-continue"),
     path("<int:pk>/turns/<int:turn_pk>/choose/", branch_views.turn_choose, name="turn-choose"),
+    path("<int:pk>/turns/<int:turn_pk>/keep/", branch_views.turn_keep, name="turn-keep"),
     path("<int:pk>/turns/<int:turn_pk>/fork/", branch_views.turn_fork, name="turn-fork"),
     path("<int:pk>/runs/<int:run_pk>/stream/", views.run_stream, name="run-stream"),
     path("<int:pk>/runs/<int:run_pk>/trace/", trace_views.run_trace, name="run-trace"),

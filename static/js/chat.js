@@ -71,8 +71,8 @@ document.addEventListener("keydown", (e) => {
   stop();
 });
 const live = () => turns?.querySelector("[data-live]");
-function stop() {
-  live()?.querySelector("[data-stop]")?.click();
+function stop() { // of two answers under way, both
+  for (const button of turns?.querySelectorAll("[data-live] [data-stop]") ?? []) button.click();
 }
 form.querySelector(".stop").addEventListener("click", stop);
 
@@ -135,6 +135,7 @@ form.addEventListener("htmx:finally:request", (e) => {
     const waits = !sent.bubble;
     Object.assign(sent, { id: "", text: "", bubble: null });
     store(box.value);
+    if (second) second.value = ""; // each comparison is asked for
     if (waits) return gw.announce(gettext("Your question is next"));
     const last = turns.lastElementChild;
     if (last) anchor(last);
@@ -235,6 +236,22 @@ if (turns) {
     }
   }).observe(turns, { childList: true, subtree: true });
 }
+
+// --- two models: the second is another one than the first; who keeps an answer goes on asking ---------
+const second = form.elements.compare_with;
+function others() {
+  for (const option of second.options) option.disabled = option.value === form.elements.model.value;
+  if (second.selectedOptions[0].disabled) second.value = "";
+}
+if (second) {
+  form.elements.model.addEventListener("change", others);
+  others();
+}
+document.addEventListener("htmx:before:swap", (e) => { // the button is gone afterwards, and nothing has the focus
+  if (!e.target.matches?.("[data-keeps]") || (e.detail.ctx.response?.status ?? 0) >= 400) return;
+  gw.announce(gettext("Kept. Your next question follows this answer."));
+  if (!touch.matches) box.focus();
+});
 
 // --- what kind of answer to expect, from the chosen model ----------------------------------------
 function hint() {

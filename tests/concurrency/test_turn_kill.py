@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from apps.conversations.models import Message, QueuedQuestion, Turn
-from apps.conversations.turns.services import JOB_KIND
+from apps.conversations.turns.asking import JOB_KIND
 from jobs.models import Job
 from runs.models import Run, RunEvent, RunStatus, ToolCall
 from runs.transcript import transcript_of

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from apps.conversations.models import Message
-from apps.conversations.turns.services import JOB_KIND
+from apps.conversations.turns.asking import JOB_KIND
 from jobs.models import Job
 from runs.models import Run, RunStatus
 from runs.transcript import transcript_of

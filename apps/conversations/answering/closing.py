@@ -21,6 +21,7 @@ from apps.conversations.display.marks import named_around
 from apps.conversations.models import Citation, Message, Turn
 from apps.conversations.support.sentences import compared_with, unsupported_find
 from apps.conversations.support.services import JOB_KIND as SUPPORT_JOB
+from apps.conversations.turns.comparison import activity_pass
 from apps.conversations.turns.queue import JOB_KIND as QUEUE_JOB
 from apps.conversations.turns.titles import JOB_KIND as TITLE_JOB
 from jobs.context import JobContext
@@ -107,6 +108,8 @@ def turn_close(run: Run, ctx: JobContext | None = None) -> None:
             )
             for s in cited.sources
         )
+    if turn.side is not None:
+        activity_pass(turn)
     turn.is_active, turn.removed_markers = False, cited.removed
     with connection.cursor() as cursor:
         cursor.execute(_END, [cited.removed, turn.tenant_id, turn.pk])

@@ -1,4 +1,4 @@
-"""REST of branches: edit a question, answer it once more, go on, choose a branch, fork. The views hold no rules."""
+"""REST of branches: edit a question, answer it once more, go on, choose a branch or an answer, fork. The views hold no rules."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rest_framework.response import Response
 
 from apps.conversations.branches import services
 from apps.conversations.chat.api import conversation_out, question_id, turn_out
-from apps.conversations.chat.shapes import AgainInput, ConversationOutput, TurnInput, TurnOutput
+from apps.conversations.chat.shapes import AgainInput, ConversationOutput, KeepInput, TurnInput, TurnOutput
 from apps.conversations.models import Turn
 from apps.conversations.transcript import selectors
 from web.drf.inputs import valid
@@ -98,6 +98,26 @@ class TurnChooseView(_TurnActionView):
     def post(self, request: Request, pk: int, turn_pk: int) -> Response:
         """Show the newest branch that goes through a turn; the next question follows its end."""
         services.turn_choose(tenant=self.tenant, actor=self.actor, turn=self.turn(pk, turn_pk))
+        return Response(conversation_out(self, pk))
+
+
+class TurnKeepView(_TurnActionView):
+    """Keep one of two answers."""
+
+    @extend_schema(
+        operation_id="turns_keep", tags=["conversations"], request=KeepInput, responses=ConversationOutput
+    )
+    def post(self, request: Request, pk: int, turn_pk: int) -> Response:
+        """Continue with one of two answers that were asked for with `compare_with`; the other one is a branch.
+
+        If the other answer is still in progress, it stops.
+        """
+        services.turn_keep(
+            tenant=self.tenant,
+            actor=self.actor,
+            turn=self.turn(pk, turn_pk),
+            gives_feedback=valid(KeepInput, request.data)["feedback"],
+        )
         return Response(conversation_out(self, pk))
 
 

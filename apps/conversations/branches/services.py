@@ -1,4 +1,4 @@
-"""Writes of branches: edit a question, answer it once more, go on, choose a branch, fork a conversation."""
+"""Writes of branches: edit a question, answer it once more, go on, choose a branch or an answer, fork a conversation."""
 
 from __future__ import annotations
 
@@ -9,13 +9,16 @@ from typing import TypeVar
 from django.db import transaction
 
 from apps.conversations.attachments.services import attachments_send
+from apps.conversations.feedback.services import feedback_prefer
 from apps.conversations.models import Citation, Conversation, Message, Turn
 from apps.conversations.transcript.branch_tree import tree_read
 from apps.conversations.transcript.locks import conversation_locked, project_hold, scope_write
+from apps.conversations.turns.comparison import side_keep, turn_alongside
 from apps.conversations.turns.services import turn_submit
 from basics.errors import Conflict, Missing
 from basics.texts import gettext as _
-from runs.models import RunStatus
+from runs.models import ACTIVE, RunStatus
+from runs.services import run_stop
 from tenancy.actors import Actor
 from tenancy.models import Tenant
 from tenancy.services import audit_record
@@ -109,6 +112,39 @@ def turn_choose(*, tenant: Tenant, actor: Actor, turn: Turn) -> Conversation:
     return row
 
 
+def turn_keep(*, tenant: Tenant, actor: Actor, turn: Turn, gives_feedback: bool = False) -> Conversation:
+    """Continue with one of two answers to a question: its branch is shown, and the other is one of its siblings.
+
+    If the other answer is still being written, it stops. Another choice later replaces this one.
+
+    Args:
+        gives_feedback: say too that the answer is the better one; a comment given before stays.
+
+    Raises:
+        Conflict: ``turn_not_compared``; ``answer_missing``, there is no finished answer.
+        Denied: feedback is a person's, and the actor stands for none.
+    """
+    actor.require("conversation.write")
+    with transaction.atomic():
+        row = conversation_locked(actor, turn.conversation_id)
+        other = turn_alongside(turn)
+        if other is None:
+            raise Conflict("turn_not_compared", _("This question has no second answer to choose between."))
+        if turn.run.status in ACTIVE or not turn.run.answer.strip():
+            raise Conflict("answer_missing", _("There is no finished answer to keep yet."))
+        # Before the turns are locked: whoever ends a run locks it first, and its turns then.
+        if other.run.status in ACTIVE:
+            run_stop(tenant=tenant, actor=actor, run=other.run)
+        side_keep(turn)
+        row.head_id = tree_read(row).newest_leaf(turn.pk)
+        row.save(update_fields=["head"])
+        data = {"head": row.head_id, "turn": turn.pk, "other": other.pk}
+        audit_record(tenant=tenant, actor=actor, action="conversation.keep", object=row, data=data)
+        if gives_feedback:
+            feedback_prefer(tenant=tenant, actor=actor, turn=turn)
+    return row
+
+
 def conversation_fork(*, tenant: Tenant, actor: Actor, turn: Turn) -> Conversation:
     """Begin another conversation with a copy of the branch up to and with a turn, and a right of its own to its files.
 
@@ -128,12 +164,13 @@ def conversation_fork(*, tenant: Tenant, actor: Actor, turn: Turn) -> Conversati
         path = tree_read(row).path(turn.pk)
         turns = list(
             Turn.objects.filter(tenant=tenant, pk__in=path)
+            .select_related("run")
             .prefetch_related("messages", "citations")
             .order_by("index")
         )
         if not turns:
             raise Missing("turn")
-        if any(old.is_active for old in turns):
+        if any(old.run.status in ACTIVE for old in turns):
             raise Conflict(
                 "turn_active", _("This answer is still being written. Fork from it when it is finished.")
             )

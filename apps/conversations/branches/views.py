@@ -12,8 +12,8 @@ from django_htmx.http import HttpResponseClientRedirect
 
 from apps.conversations.branches import services
 from apps.conversations.chat.composer import client_id_read
-from apps.conversations.chat.views import turn_fragment
-from apps.conversations.models import Conversation, Turn
+from apps.conversations.chat.views import branch_fragment, turn_fragment
+from apps.conversations.models import Turn
 from apps.conversations.transcript import selectors
 from web.requests import TenantRequest, allowed
 
@@ -76,6 +76,19 @@ def turn_choose(request: TenantRequest, tenant_slug: str, pk: int, turn_pk: int)
 
 @require_POST
 @allowed("conversation.write")
+def turn_keep(request: TenantRequest, tenant_slug: str, pk: int, turn_pk: int) -> HttpResponse:
+    """Continue with one of two answers; ``feedback`` tells the admins too that it is the better one."""
+    services.turn_keep(
+        tenant=request.tenant,
+        actor=request.actor,
+        turn=_turn(request, pk, turn_pk),
+        gives_feedback="feedback" in request.POST,
+    )
+    return _branch(request, pk)
+
+
+@require_POST
+@allowed("conversation.write")
 def turn_fork(request: TenantRequest, tenant_slug: str, pk: int, turn_pk: int) -> HttpResponse:
     """Begin another conversation with this branch, and go there."""
     fork = services.conversation_fork(
@@ -93,13 +106,8 @@ def _turn(request: TenantRequest, pk: int, turn_pk: int) -> Turn:
 
 
 def _branch(request: TenantRequest, pk: int) -> HttpResponse:
-    """Return the branch that is shown now, whole: turns and their sources."""
-    if not request.htmx:
-        return redirect("conversations:detail", request.tenant.slug, pk)
-    conversation: Conversation = selectors.conversation_get(actor=request.actor, pk=pk)
-    context = {
-        "conversation": conversation,
-        "turns": selectors.turn_views(actor=request.actor, conversation=conversation),
-        "can_write": True,
-    }
-    return render(request, "conversations/_branch.html", context)
+    return (
+        branch_fragment(request, pk)
+        if request.htmx
+        else redirect("conversations:detail", request.tenant.slug, pk)
+    )

@@ -211,6 +211,7 @@ class TurnsView(TenantAPIView):
             "assistant": values["assistant"],
             "attachments": values["attachments"],
             "narrowing": _narrowing(values["only"]),
+            "compare_with": values["compare_with"],
         }
         if values["when_busy"] == "refuse":
             asked = turns_services.turn_submit(**question)

@@ -27,12 +27,16 @@ class QueuedOutput(serializers.Serializer[Any]):
     text = serializers.CharField()
     model = serializers.CharField(help_text="Empty: the conversation's model.")
     client_id = serializers.UUIDField()
+    compare_with = serializers.SerializerMethodField(help_text="The second model that answers; empty: none.")
     only = serializers.SerializerMethodField(help_text="What the question is limited to.")
     problem = serializers.CharField(help_text="Why it wasn't asked when its turn came; empty: it is waiting.")
     created_at = serializers.DateTimeField()
 
     class Meta:
         ref_name = "QueuedQuestion"
+
+    def get_compare_with(self, row: Any) -> str:
+        return str(row.request.get("compare_with", ""))
 
     @extend_schema_field(NarrowingShape)
     def get_only(self, row: Any) -> Any:

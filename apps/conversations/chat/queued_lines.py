@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from typing import Any
+
+from django.utils.translation import gettext as _
 
 from apps.collections.models import Document
 from apps.conversations.chat.suggestions import Suggestion
@@ -12,6 +16,7 @@ from apps.conversations.display.limits import limits_told
 from apps.conversations.models import Conversation
 from apps.conversations.transcript.selectors import queued_list, scope_names
 from apps.conversations.turns.narrowing import Narrowing, narrowing_kept
+from runs.providers import model_label
 from tenancy.actors import Actor
 
 
@@ -21,7 +26,7 @@ class QueuedLine:
 
     Attributes:
         problem: why it wasn't asked when its turn came; "" while it waits.
-        limits: what it is limited to, in a few words each.
+        limits: what it is limited to and which model answers as well, in a few words each.
         named: the chips that go back into the message box with it, as a JSON list of ``Suggestion``.
     """
 
@@ -38,9 +43,16 @@ def queued_lines(*, actor: Actor, conversation: Conversation) -> list[QueuedLine
     narrowings = [narrowing_kept(row.request) for row in rows]
     titles = _titles(actor, conversation, narrowings)
     return [
-        QueuedLine(row.pk, row.text, row.problem, limits_told(row.request), _named(narrowing, titles))
+        QueuedLine(row.pk, row.text, row.problem, _told(row.request), _named(narrowing, titles))
         for row, narrowing in zip(rows, narrowings, strict=True)
     ]
+
+
+def _told(request: Mapping[str, Any]) -> list[str]:
+    told = limits_told(request)
+    if second := request.get("compare_with"):
+        told.append(_("Compared with %(model)s") % {"model": model_label(second)})
+    return told
 
 
 def _titles(

@@ -217,6 +217,14 @@ class AskInput(TurnInput):
         default=None,
         help_text="What this question alone is limited to; null or omitted for the conversation's own scope.",
     )
+    compare_with = serializers.CharField(
+        required=False,
+        allow_blank=True,
+        max_length=120,
+        default="",
+        help_text="A second model, which answers at the same time. The turn returned is the first one; its "
+        "`alongside_id` is the second. Keep one with /keep, or ask on: then the one shown is kept.",
+    )
     when_busy = serializers.ChoiceField(
         choices=["refuse", "queue"],
         default="refuse",
@@ -235,6 +243,12 @@ class AgainInput(serializers.Serializer[Any]):
         required=False, help_text="As for a question: sending it again returns the existing turn."
     )
     model = serializers.CharField(required=False, allow_blank=True, max_length=120, default="")
+
+
+class KeepInput(serializers.Serializer[Any]):
+    feedback = serializers.BooleanField(
+        default=False, help_text="Rate the answer too: good, because it is better than the other one."
+    )
 
 
 class RetryInput(serializers.Serializer[Any]):
@@ -268,6 +282,14 @@ class TurnOutput(serializers.Serializer[Turn]):
     )
     parent_id = serializers.IntegerField(
         allow_null=True, help_text="The turn it follows; turns with the same one are branches."
+    )
+    alongside_id = serializers.IntegerField(
+        allow_null=True,
+        help_text="The turn in which another model answers the same question (`compare_with`); null for none.",
+    )
+    is_kept = serializers.BooleanField(
+        allow_null=True,
+        help_text="Of two answers: whether the conversation continued with this one; null if not chosen yet.",
     )
     run_id = serializers.IntegerField(help_text="Follow it at /runs/{id}/events.")
     status = serializers.ChoiceField(choices=RunStatus.choices, source="run.status")

@@ -30,7 +30,7 @@ from apps.conversations.chat.first_steps import first_steps
 from apps.conversations.chat.frames import Target, answer_frames
 from apps.conversations.chat.queued_lines import queued_lines
 from apps.conversations.chat.starters import starters_made
-from apps.conversations.display.presentation import turn_view_new, with_files
+from apps.conversations.display.presentation import TurnView, turn_view_new, with_files
 from apps.conversations.models import Conversation, Turn
 from apps.conversations.projects.selectors import project_list
 from apps.conversations.transcript import selectors
@@ -92,6 +92,7 @@ def create(request: TenantRequest, tenant_slug: str) -> HttpResponse:
         begun=begun[0] if begun else None,
         attachments=ids_read(request, "attachments"),
         narrowing=narrowing_read(request),
+        compare_with=request.POST.get("compare_with", ""),
     )
     url = reverse("conversations:detail", args=[tenant_slug, turn.conversation_id])
     return HttpResponseClientRedirect(url) if request.htmx else redirect(url)
@@ -127,18 +128,19 @@ def turn_create(request: TenantRequest, tenant_slug: str, pk: int) -> HttpRespon
         model=request.POST.get("model", ""),
         attachments=ids_read(request, "attachments"),
         narrowing=narrowing_read(request),
+        compare_with=request.POST.get("compare_with", ""),
     )
     if not request.htmx:
         return redirect("conversations:detail", tenant_slug, pk)
-    if isinstance(asked, Turn):
-        return turn_fragment(request, asked)
-    return queue_fragment(request, pk)
+    if not isinstance(asked, Turn):
+        return queue_fragment(request, pk)
+    return branch_fragment(request, pk) if asked.has_decided else turn_fragment(request, asked)
 
 
 @require_POST
 @allowed("conversation.write")
 def turn_retry(request: TenantRequest, tenant_slug: str, pk: int, turn_pk: int) -> HttpResponse:
-    """Answer the last question once more."""
+    """Answer the last question once more; of two answers to it, this one."""
     conversation = selectors.conversation_get(actor=request.actor, pk=pk)
     turn = selectors.turn_get(actor=request.actor, conversation=conversation, pk=turn_pk)
     turn = turns_services.turn_retry(
@@ -146,6 +148,9 @@ def turn_retry(request: TenantRequest, tenant_slug: str, pk: int, turn_pk: int) 
     )
     if not request.htmx:
         return redirect("conversations:detail", tenant_slug, pk)
+    if turn.is_undecided:  # the other answer may still be written: it stays as it is
+        context = {"conversation": conversation, "turn": _stored(request, turn), "can_write": True}
+        return render(request, "conversations/_answer.html", context)
     return turn_fragment(request, turn)
 
 
@@ -185,11 +190,9 @@ async def run_stream(request: HttpRequest, tenant_slug: str, pk: int, run_pk: in
         return HttpResponseNotAllowed(["GET"])
     tenant: Tenant = request.tenant  # type: ignore[attr-defined]
     actor: Actor = request.actor  # type: ignore[attr-defined]
-    turn_pk, model, output = await in_db(
-        selectors.stream_target, actor=actor, conversation_pk=pk, run_id=run_pk
-    )
-    view = turn_view_new(Turn(pk=turn_pk), Run(pk=run_pk, model=model), "", output)
-    target = Target(tenant, actor, pk, turn_pk, run_pk, view)
+    turn, model, output = await in_db(selectors.stream_target, actor=actor, conversation_pk=pk, run_id=run_pk)
+    view = turn_view_new(turn, Run(pk=run_pk, model=model), "", output)
+    target = Target(tenant, actor, pk, turn.pk, run_pk, view)
     after = position_of(request.headers, request.GET)
     response = StreamingHttpResponse(
         while_allowed(answer_frames(target, after), actor=actor, right="conversation.read"),
@@ -282,11 +285,29 @@ def turn_fragment(request: TenantRequest, turn: Turn) -> HttpResponse:
     }
     if turn.asked is not None:
         context["turn"] = with_files(turn_view_new(turn, turn.run, turn.asked), turn.attached)
+        if turn.second is not None:
+            context["turn"].second = turn_view_new(turn.second, turn.second.run, turn.asked)
+    elif turn.side is not None:
+        return branch_fragment(request, turn.conversation_id)
     else:
-        conversation = Conversation(pk=turn.conversation_id, tenant=request.tenant)
-        stored = selectors.turn_get(actor=request.actor, conversation=conversation, pk=turn.pk)
-        context["turn"] = selectors.turn_view(stored)
+        context["turn"] = _stored(request, turn)
     return render(request, "conversations/_turn.html", context)
+
+
+def _stored(request: TenantRequest, turn: Turn) -> TurnView:
+    conversation = Conversation(pk=turn.conversation_id, tenant=request.tenant)
+    return selectors.turn_view(selectors.turn_get(actor=request.actor, conversation=conversation, pk=turn.pk))
+
+
+def branch_fragment(request: TenantRequest, pk: int) -> HttpResponse:
+    """Return the branch that is shown now, whole: turns and their sources."""
+    conversation = selectors.conversation_get(actor=request.actor, pk=pk)
+    context = {
+        "conversation": conversation,
+        "turns": selectors.turn_views(actor=request.actor, conversation=conversation),
+        "can_write": True,
+    }
+    return render(request, "conversations/_branch.html", context)
 
 
 def queue_fragment(request: TenantRequest, pk: int, *, after: int = 0) -> HttpResponse:
@@ -297,11 +318,14 @@ def queue_fragment(request: TenantRequest, pk: int, *, after: int = 0) -> HttpRe
     """
     conversation = selectors.conversation_get(actor=request.actor, pk=pk)
     who: Any = {"actor": request.actor, "conversation": conversation}
-    turns = [turn for turn in selectors.turn_views(**who) if turn.pk > after] if after else []
+    shown = selectors.turn_views(**who) if after else []
+    turns = [turn for turn in shown if turn.pk > after]
     context = {
         "conversation": conversation,
         "queued": queued_lines(**who),
         "turns": turns,
+        # What follows one of two answers shows that one alone from now on.
+        "branch": shown if turns and any(turn.is_kept for turn in shown[:-1]) else [],
         "last_pk": conversation.head_id or 0,
     }
     return render(request, "conversations/_queue_news.html", context)

@@ -92,6 +92,9 @@ class TurnView:
         cost_usd: what the answer has cost; None where no price is known.
         feedback: what the reader has said about the answer.
         siblings: ids of the turns that stand in its place in other branches, itself among them, oldest first.
+        second: the other answer to the same question, shown next to this one while none is kept.
+        is_undecided: it is one of two answers of which none is kept yet.
+        is_kept: of two answers, whether the reader continued with this one; None while undecided, or for the only one.
         output: the form its answer has, of ``models.Output``.
         limits: what its question was limited to, in a few words each.
         problem: why an answer that should have a form has none.
@@ -112,6 +115,9 @@ class TurnView:
     is_extractive: bool
     attachments: list[AttachmentView] = field(default_factory=list)
     siblings: list[int] = field(default_factory=list)
+    second: TurnView | None = None
+    is_undecided: bool = False
+    is_kept: bool | None = None
     cost_usd: Decimal | None = None
     feedback: Feedback | None = None
     phase: str = ""
@@ -145,6 +151,16 @@ class TurnView:
     def is_unsourced(self) -> bool:
         """Whether an answer that came to its end says something and cites nothing; one that was cut short might have."""
         return self.status == RunStatus.COMPLETED and self.has_text and not self.citations
+
+    @property
+    def sides(self) -> list[TurnView]:
+        """The answers that are shown to its question, one or two."""
+        return [self] if self.second is None else [self, self.second]
+
+    @property
+    def can_keep(self) -> bool:
+        """Whether it can be chosen of two answers."""
+        return self.has_text and not self.is_live and (self.is_undecided or self.is_kept is False)
 
     @property
     def searches(self) -> list[str]:
@@ -210,6 +226,8 @@ def turn_view_new(turn: Turn, run: Run, text: str, output: str = "text") -> Turn
         phase=str(_PHASES["queued"]),
         output=output,
         limits=limits_told(run.request),
+        is_undecided=turn.is_undecided,
+        is_kept=turn.is_kept,
     )
 
 

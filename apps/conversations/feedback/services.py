@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.contrib.humanize.templatetags.humanize import intcomma
 from django.db import transaction
 
-from apps.conversations.feedback.selectors import REASONS
+from apps.conversations.feedback.selectors import PREFERRED, REASONS, reasons_offered
 from apps.conversations.models import Conversation, Feedback, Turn
 from apps.conversations.transcript.locks import text_plain
 from basics.errors import Conflict, Denied, Invalid, Missing
@@ -24,7 +24,7 @@ def feedback_give(
 
     Args:
         verdict: ``good`` or ``bad``.
-        reason: a code of ``REASONS`` for this verdict; "" for none.
+        reason: a code of ``reasons_offered`` for this verdict; "" for none.
 
     Raises:
         Conflict: ``answer_missing``, there is no finished answer.
@@ -34,8 +34,9 @@ def feedback_give(
     user_id = _person(actor, turn)
     if verdict not in REASONS:
         raise _invalid("verdict", _("Choose good or bad."))
-    if reason and reason not in REASONS[verdict]:
-        raise _invalid("reason", _("Choose one of: %(reasons)s.") % {"reasons": ", ".join(REASONS[verdict])})
+    offered = reasons_offered(turn, verdict)
+    if reason and reason not in offered:
+        raise _invalid("reason", _("Choose one of: %(reasons)s.") % {"reasons": ", ".join(offered)})
     comment = text_plain(comment)
     if len(comment) > MAX_COMMENT:
         raise _invalid("comment", _("Write at most %(most)s characters.") % {"most": intcomma(MAX_COMMENT)})
@@ -56,6 +57,19 @@ def feedback_give(
             data={"turn": turn.pk, "verdict": verdict, "reason": reason},
         )
     return row
+
+
+def feedback_prefer(*, tenant: Tenant, actor: Actor, turn: Turn) -> Feedback:
+    """Say that one of two answers to a question is the better one; what was commented before stays.
+
+    Raises:
+        DomainError: as ``feedback_give``.
+    """
+    said = Feedback.objects.filter(tenant=tenant, turn=turn, user_id=actor.user_id or 0)
+    comment = said.values_list("comment", flat=True).first() or ""
+    return feedback_give(
+        tenant=tenant, actor=actor, turn=turn, verdict="good", reason=PREFERRED, comment=comment
+    )
 
 
 def feedback_withdraw(*, tenant: Tenant, actor: Actor, turn: Turn) -> None:

@@ -39,6 +39,10 @@ class FeedbackOutput(serializers.Serializer[Feedback]):
     question = serializers.SerializerMethodField()
     answer = serializers.SerializerMethodField()
     model = serializers.CharField(source="turn.run.model")
+    other_model = serializers.CharField(
+        allow_null=True,
+        help_text="The model whose answer to the same question it was compared with; null for none.",
+    )
     created_at = serializers.DateTimeField()
     updated_at = serializers.DateTimeField()
 

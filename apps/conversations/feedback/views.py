@@ -9,7 +9,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST
 
 from apps.conversations.feedback import services
-from apps.conversations.feedback.selectors import REASONS
+from apps.conversations.feedback.selectors import reasons_offered
 from apps.conversations.models import Feedback
 from apps.conversations.transcript import selectors
 from web.requests import TenantRequest, allowed
@@ -42,6 +42,6 @@ def _feedback(conversation: Any, turn: Any, row: Feedback | None, request: Tenan
     return {
         "conversation": conversation,
         "turn": {"pk": turn.pk, "run_id": turn.run_id, "feedback": row},
-        "reasons": REASONS[row.verdict].items() if row is not None and asks else None,
+        "reasons": reasons_offered(turn, row.verdict).items() if row is not None and asks else None,
         "is_new": True,
     }

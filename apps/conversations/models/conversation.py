@@ -141,6 +141,9 @@ class Turn(TenantModel):
 
     Turns form a tree: an edited question and an answer asked for again are siblings, children of the same parent.
     ``index`` counts them in the order they were asked, over all branches.
+
+    The two answers of a comparison are siblings that were asked at once, with indexes next to each other. Their runs go
+    on at the same time; the active one of them is the first until it ends, then the second until it ends.
     """
 
     conversation = TenantForeignKey(Conversation, related_name="turns", db_index=False)
@@ -158,6 +161,14 @@ class Turn(TenantModel):
     index = models.PositiveIntegerField()
     client_id = models.UUIDField()
     is_active = models.BooleanField(default=True)
+    side = models.PositiveSmallIntegerField(
+        null=True,
+        help_text="Of two answers to one question: 1 for the first, 2 for the second; empty: the only one.",
+    )
+    is_kept = models.BooleanField(
+        null=True,
+        help_text="Of two answers to one question: whether its reader continued with this one; empty: not chosen yet.",
+    )
     removed_markers = models.PositiveIntegerField(
         default=0, help_text="Citation markers that pointed to no retrieved passage and were removed."
     )
@@ -167,6 +178,12 @@ class Turn(TenantModel):
     """The question, on a turn that was just made by ``turn_submit``; not stored here."""
     attached: Sequence[Attachment] = ()
     """Its files, likewise; stored as ``attachments``."""
+    second: Turn | None = None
+    """The second turn of a comparison, likewise."""
+    has_decided = False
+    """Whether it was asked after a comparison, and so kept one of the two answers; likewise."""
+    alongside_id: int | None = None
+    """Id of the other turn of a comparison, on a turn that ``transcript.selectors`` has read; None without one."""
 
     class Meta:
         constraints = [
@@ -179,6 +196,11 @@ class Turn(TenantModel):
 
     def __str__(self) -> str:
         return f"turn {self.index} of conversation {self.conversation_id}"
+
+    @property
+    def is_undecided(self) -> bool:
+        """Whether it is one of two answers to one question of which none is kept yet."""
+        return self.side is not None and self.is_kept is None
 
 
 class Message(TenantModel):

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from apps.conversations.display.marks import compared_of, marks_legend, marks_of, text_marked
 from apps.conversations.models import Citation, Conversation, Message, Turn
 from apps.conversations.sharing.figures import Figures, turns_figures
-from apps.conversations.sharing.selectors import documents_readable
+from apps.conversations.sharing.selectors import comparison_told, documents_readable, models_compared
 from apps.conversations.transcript.branch_tree import tree_read
 from apps.conversations.transcript.selectors import turn_list
 from runs.providers import model_label
@@ -31,6 +31,7 @@ def export_markdown(*, actor: Actor, conversation: Conversation) -> str:
     """
     turns = list(turn_list(actor=actor, conversation=conversation))
     readable = documents_readable(actor, (c.document_id for t in turns for c in t.citations.all()))
+    compared = models_compared(turns)
     parts = [
         f"# {conversation}",
         _("Exported from Groundwork. Started on %(day)s.") % {"day": f"{conversation.created_at:%Y-%m-%d}"},
@@ -41,6 +42,8 @@ def export_markdown(*, actor: Actor, conversation: Conversation) -> str:
         no_answer = _("*No answer (%(status)s).*") % {"status": turn.run.get_status_display()}
         parts += _answer_parts(turn, readable, figures[turn.pk]) or [no_answer]
         parts.append(f"*{model_label(turn.run.model)}, {turn.created_at:%Y-%m-%d %H:%M} UTC*")
+        if turn.pk in compared:
+            parts.append(f"*{comparison_told(turn.is_kept, compared[turn.pk])}*")
     return "\n\n".join(parts) + "\n"
 
 
@@ -112,6 +115,8 @@ def _turn(turn: Turn, readable: Any, figures: Figures) -> dict[str, Any]:
     return {
         "id": turn.pk,
         "parent": turn.parent_id,
+        "alongside": turn.alongside_id,
+        "is_kept": turn.is_kept,
         "asked_at": turn.created_at.isoformat(),
         "question": _said(turn, Message.Author.USER),
         "answer": _said(turn, Message.Author.ASSISTANT),

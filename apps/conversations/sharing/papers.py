@@ -13,7 +13,7 @@ from apps.conversations.display.marks import LABELS, compared_of, marks_legend, 
 from apps.conversations.display.rendering import answer_tokens, link_leads_out
 from apps.conversations.models import Citation, Conversation, Message, Turn
 from apps.conversations.sharing.figures import Figures, turns_figures
-from apps.conversations.sharing.selectors import documents_readable
+from apps.conversations.sharing.selectors import comparison_told, documents_readable, models_compared
 from apps.conversations.support.sentences import LANGUAGE
 from apps.conversations.transcript.selectors import turn_list
 from basics.papers import docx
@@ -42,10 +42,16 @@ def conversation_paper(*, actor: Actor, conversation: Conversation) -> Paper:
     readable = documents_readable(actor, (c.document_id for t in turns for c in t.citations.all()))
     said = _("Exported from Groundwork. Started on %(day)s.") % {"day": f"{conversation.created_at:%Y-%m-%d}"}
     paper = Paper(str(conversation), [Block("small", [Run(said)])])
-    figures = turns_figures(actor=actor, conversation=conversation, turns=turns)
+    figures, compared = (
+        turns_figures(actor=actor, conversation=conversation, turns=turns),
+        models_compared(turns),
+    )
     for turn in turns:
         _question_add(paper, turn)
         _answer_add(paper, turn, readable, figures[turn.pk])
+        if turn.pk in compared:
+            told = comparison_told(turn.is_kept, compared[turn.pk])
+            paper.blocks.append(Block("small", [Run(told, italic=True)]))
     return paper
 
 

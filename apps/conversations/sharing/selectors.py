@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from django.db.models import Prefetch, QuerySet
+from django.utils.translation import gettext as _
 
 from apps.collections.models import Document, DocumentStatus
 from apps.conversations.citations.markers import answer_number, flagged, numbers_of
@@ -29,7 +30,10 @@ from tenancy.actors import Actor
 
 @dataclass(frozen=True, slots=True)
 class SharedTurn:
-    """A question with its answer as one reader may see it."""
+    """A question with its answer as one reader may see it.
+
+    ``comparison`` says of one of two answers whether it was kept, and what wrote the other.
+    """
 
     number: int
     question: str
@@ -41,6 +45,7 @@ class SharedTurn:
     hidden: int
     marks: list[Mark]
     compared: str
+    comparison: str = ""
     statements: int = 0
     figures: Sequence[Figure] = ()
     placed: Collection[str] = ()
@@ -71,6 +76,31 @@ class Shared:
     is_own: bool
     conversation_pk: int
     turns: list[SharedTurn] = field(default_factory=list)
+
+
+def models_compared(turns: Iterable[Turn]) -> dict[int, str]:
+    """Return for those of some turns that are one of two answers the model of the other, by the turn's id."""
+    others = {turn.alongside_id: turn.pk for turn in turns if turn.alongside_id is not None}
+    if not others:
+        return {}
+    rows = Turn.objects.filter(pk__in=others).values_list("pk", "run__model")
+    return {others[pk]: model for pk, model in rows}
+
+
+def comparison_told(is_kept: bool | None, other_model: str) -> str:
+    """Return in a sentence what became of one of two answers to a question.
+
+    Args:
+        is_kept: as ``Turn`` has it.
+        other_model: what wrote the other answer.
+    """
+    if is_kept is None:
+        said = _("One of two answers, with that of %(model)s; none of them was kept yet.")
+    elif is_kept:
+        said = _("Kept instead of the answer of %(model)s.")
+    else:
+        said = _("Not kept: the conversation continued with the answer of %(model)s.")
+    return said % {"model": model_label(other_model)}
 
 
 def documents_readable(actor: Actor, pks: Iterable[int | None]) -> dict[int, Document]:
@@ -183,6 +213,7 @@ def _turn(
         hidden=sum(1 for row in rows if (row["document_id"] or 0) not in readable),
         marks=marks,
         compared=turn.get("compared", ""),
+        comparison=comparison_told(turn.get("is_kept"), other) if (other := turn.get("other_model")) else "",
         statements=statements_count(cited.text) if marks else 0,
         figures=placing.figures,
         placed=placing.placed,

@@ -12,7 +12,7 @@ from apps.conversations.display.answer_forms import shown_text
 from apps.conversations.display.figures import turn_figures
 from apps.conversations.display.marks import compared_of
 from apps.conversations.models import Conversation, ConversationShare, Message, ShareReader, Turn
-from apps.conversations.sharing.selectors import share_get
+from apps.conversations.sharing.selectors import models_compared, share_get
 from apps.conversations.transcript import selectors
 from apps.conversations.transcript.locks import conversation_locked
 from basics.errors import Conflict, Denied, Missing
@@ -39,11 +39,13 @@ def share_create(*, tenant: Tenant, actor: Actor, conversation: Conversation) ->
         raise Denied("person_needed", _("Only a person can create a link. Use a key that acts for a person."))
     with transaction.atomic():
         row = conversation_locked(actor, conversation.pk)
-        turns = [
-            _snapshot(turn)
+        found = [
+            turn
             for turn in selectors.turn_list(actor=actor, conversation=row)
             if not turn.is_active and turn.run.answer.strip()
         ]
+        compared = models_compared(found)
+        turns = [_snapshot(turn, compared.get(turn.pk, "")) for turn in found]
         if not turns:
             raise Conflict("nothing_to_share", _("There is no finished answer to share yet."))
         if row.shares.filter(revoked_at=None).count() >= MOST_SHARES:
@@ -91,7 +93,7 @@ def share_open(*, tenant: Tenant, actor: Actor, key: uuid.UUID) -> ConversationS
     return share
 
 
-def _snapshot(turn: Turn) -> dict[str, Any]:
+def _snapshot(turn: Turn, other_model: str) -> dict[str, Any]:
     said = {message.author: message for message in turn.messages.all()}
     question, answer = said.get(Message.Author.USER), said.get(Message.Author.ASSISTANT)
     return {
@@ -100,6 +102,8 @@ def _snapshot(turn: Turn) -> dict[str, Any]:
         "marks": [] if answer is None else answer.unsupported,
         "compared": compared_of(answer),
         "model": turn.run.model,
+        "other_model": other_model,
+        "is_kept": turn.is_kept,
         "asked_at": turn.created_at.isoformat(),
         "figures": [figure.to_json() for figure in turn_figures(turn)],
         "citations": [

@@ -62,6 +62,9 @@ class SharedTurnOutput(serializers.Serializer[Any]):
     answer = serializers.CharField(help_text="Markdown with markers [1].")
     model = serializers.CharField(source="model_label")
     asked_at = serializers.DateTimeField()
+    comparison = serializers.CharField(
+        help_text="Of one of two answers to a question: whether it was kept, and what wrote the other; empty otherwise."
+    )
     marks = MarkOutput(many=True, help_text="Sentences to check, in the order of the answer.")
     compared = serializers.CharField(
         help_text="What the sentences were compared with; empty if not recorded."

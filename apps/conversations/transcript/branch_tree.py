@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from django.db.models import OuterRef, QuerySet
 
 from apps.conversations.models import Conversation, Turn
 
@@ -17,14 +19,20 @@ class Tree:
     Attributes:
         parents: turn to the one it follows, None for a first question; in the order in which they were asked.
         head: last turn of the branch that is shown.
+        undecided: first turn to second, where two answers to one question were asked for and none is kept yet.
     """
 
     parents: Mapping[int, int | None]
     head: int | None = None
+    undecided: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def shown(self) -> list[int]:
-        """The branch that is shown, from the first question on."""
+        """The branch that is shown, from the first question on; it ends with both answers where none is kept yet."""
+        *before, last = self.path(self.head) or [None]
+        for first, second in self.undecided.items():
+            if last in (first, second):
+                return [*before, first, second]
         return self.path(self.head)
 
     def path(self, last: int | None) -> list[int]:
@@ -32,9 +40,12 @@ class Tree:
         return list(self._upward(last))[::-1]
 
     def siblings(self, turn: int) -> list[int]:
-        """Return the turns that follow the same turn as this one, itself among them, oldest first."""
-        parent = self.parents[turn]
-        return [pk for pk, other in self.parents.items() if other == parent]
+        """Return the turns that follow the same turn as this one, itself among them, oldest first.
+
+        Two answers of which none is kept yet are shown together: the first stands for both.
+        """
+        parent, seconds = self.parents[turn], set(self.undecided.values())
+        return [pk for pk, other in self.parents.items() if other == parent and pk not in seconds]
 
     def newest_leaf(self, turn: int) -> int:
         """Return the turn that was asked last among this one and all that follow it."""
@@ -56,12 +67,27 @@ def tree_read(conversation: Conversation) -> Tree:
     rows = (
         Turn.objects.filter(tenant_id=conversation.tenant_id, conversation_id=conversation.pk)
         .order_by("index")
-        .values_list("pk", "parent_id", "conversation__head_id")
+        .values_list("pk", "parent_id", "side", "is_kept", "conversation__head_id")
     )
-    parents, head = {}, None
-    for pk, parent, head in rows:  # noqa: B007 - the same in each row
+    parents, undecided, head, before = {}, {}, None, 0
+    for pk, parent, side, is_kept, head in rows:  # noqa: B007 - the same in each row
         parents[pk] = parent
-    return Tree(parents, head)
+        if side == 2 and is_kept is None:
+            undecided[before] = pk
+        before = pk
+    return Tree(parents, head, undecided)
+
+
+def turns_alongside(turn: str = "") -> QuerySet[Turn]:
+    """Return the other turn of a comparison, for a subquery: it has the index next to that of the outer turn.
+
+    A turn without a side has no such index, so nothing is looked up for it.
+
+    Args:
+        turn: how the outer query names the turn, with ``__``; "" where it is one of turns.
+    """
+    mine = {name: OuterRef(f"{turn}{name}") for name in ("tenant_id", "conversation_id")}
+    return Turn.objects.filter(**mine, index=OuterRef(f"{turn}index") + 3 - 2 * OuterRef(f"{turn}side"))
 
 
 def branch_before(turn: Turn, most: int) -> list[int]:

@@ -26,7 +26,7 @@ from apps.conversations.models import (
     QueuedQuestion,
     Turn,
 )
-from apps.conversations.transcript.branch_tree import branch_before, tree_read
+from apps.conversations.transcript.branch_tree import branch_before, tree_read, turns_alongside
 from apps.conversations.transcript.shown import turns_for
 from basics.errors import Missing
 from runs.actors import actor_now, is_person, person_with
@@ -135,7 +135,8 @@ def _turns(actor: Actor, conversation: Conversation) -> QuerySet[Turn]:
         }
     )
     said = Prefetch("messages", queryset=Message.objects.defer("words").order_by("pk"))
-    return rows.select_related("run", "assistant_version").prefetch_related(said).order_by("index")
+    rows = rows.annotate(alongside_id=Subquery(turns_alongside().values("pk")[:1])).order_by("index")
+    return rows.select_related("run", "assistant_version").prefetch_related(said)
 
 
 def turn_get(*, actor: Actor, conversation: Conversation, **where: Any) -> Turn:
@@ -181,6 +182,8 @@ def turn_views(*, actor: Actor, conversation: Conversation) -> list[TurnView]:
     said = {row.turn_id: row for row in mine}
     for view in views:
         view.siblings, view.feedback = tree.siblings(view.pk), said.get(view.pk)
+    if views and views[-1].pk in tree.undecided.values():
+        views[-1].second = views.pop()  # Python pops it first
     return views
 
 
@@ -208,8 +211,8 @@ def queued_list(*, actor: Actor, conversation: Conversation) -> QuerySet[QueuedQ
     return rows.order_by("pk")
 
 
-def stream_target(*, actor: Actor, conversation_pk: int, run_id: int) -> tuple[int, str, str]:
-    """Return (turn id, model, output) of a run the actor may watch, in one query. Raises Missing."""
+def stream_target(*, actor: Actor, conversation_pk: int, run_id: int) -> tuple[Turn, str, str]:
+    """Return (turn, as far as frames need it, model, output) of a run the actor may watch, by one query. Raises Missing."""
     actor.require("conversation.read")
     if actor.user_id is None:
         raise Missing("run")
@@ -219,10 +222,11 @@ def stream_target(*, actor: Actor, conversation_pk: int, run_id: int) -> tuple[i
         conversation__removed_at=None,
         run_id=run_id,
     )
-    found = rows.values_list("pk", "run__model", "assistant_version__output").first()
+    found = rows.values_list("pk", "side", "is_kept", "run__model", "assistant_version__output").first()
     if found is None:
         raise Missing("run")
-    return found[0], found[1], found[2] or "text"
+    pk, side, is_kept, model, output = found
+    return Turn(pk=pk, side=side, is_kept=is_kept), model, output or "text"
 
 
 # Asked at every tool call, and before each answer: by hand it costs a sixth of what the ORM takes. The conditions are those

@@ -18,6 +18,7 @@ class TurnEnds:
         known: id of the turn that it is already.
         active: id of the turn whose answer is under way.
         newest: index of the newest turn.
+        is_undecided: the last turn is one of two answers of which none is kept yet.
         is_queue: questions wait already.
         has_files: something was attached to the conversation.
         turn, run, job, message, audit: ids for what a new question adds.
@@ -26,6 +27,7 @@ class TurnEnds:
     known: int | None
     active: int | None
     newest: int | None
+    is_undecided: bool
     is_queue: bool
     has_files: bool
     turn: int
@@ -37,6 +39,7 @@ class TurnEnds:
 
 _ENDS = """
 SELECT max(id) FILTER (WHERE client_id = %(client)s::uuid), max(id) FILTER (WHERE is_active), max(index),
+    coalesce(bool_or(id = %(head)s AND side IS NOT NULL AND is_kept IS NULL), false),
     EXISTS (SELECT FROM conversations_queuedquestion
         WHERE tenant_id = %(tenant)s AND conversation_id = %(conversation)s),
     EXISTS (SELECT FROM conversations_attachment
@@ -49,10 +52,11 @@ FROM conversations_turn WHERE tenant_id = %(tenant)s AND conversation_id = %(con
 
 def turn_ends(conversation: Conversation, client_id: uuid.UUID) -> TurnEnds:
     """Return them for a conversation whose lock is held, by one statement on the way to the first text."""
-    values: dict[str, int | str] = {
+    values: dict[str, int | str | None] = {
         "tenant": conversation.tenant_id,
         "conversation": conversation.pk,
         "client": str(client_id),
+        "head": conversation.head_id,
     }
     with connection.cursor() as cursor:
         cursor.execute(_ENDS, values)

@@ -11,9 +11,10 @@ from django.db import transaction
 from apps.conversations.attachments.services import attachments_checked
 from apps.conversations.models import Conversation, QueuedQuestion, Turn
 from apps.conversations.transcript.locks import conversation_locked, draft_after, model_checked, text_checked
+from apps.conversations.turns.asking import CheckedQuestion, turn_add
 from apps.conversations.turns.ends import turn_ends
 from apps.conversations.turns.narrowing import Narrowing, narrowing_checked, narrowing_kept
-from apps.conversations.turns.services import CheckedQuestion, turn_add, turn_submit
+from apps.conversations.turns.services import turn_submit
 from basics.errors import Conflict, DomainError, Missing
 from basics.texts import gettext as _
 from runs.actors import actor_facts, actor_now
@@ -37,11 +38,12 @@ def question_queue(
     assistant: str | None = None,
     attachments: Sequence[int] = (),
     narrowing: Narrowing = Narrowing(),  # noqa: B008 - frozen
+    compare_with: str = "",
 ) -> Turn | QueuedQuestion:
     """Ask a question as soon as the answer under way has ended, and those that wait before it; at once if none is.
 
     Args:
-        client_id, model, attachments, narrowing: as for ``turn_submit``; sent again, it returns what the question has become.
+        client_id, model, attachments, narrowing, compare_with: as for ``turn_submit``; sent again, it returns what the question has become.
         assistant: as for ``turn_submit``, for a question that need not wait.
 
     Raises:
@@ -59,7 +61,15 @@ def question_queue(
         if client_id in waiting:
             return waiting[client_id]
         if ends.known is not None or not (waiting or ends.active):
-            asked = CheckedQuestion(text, client_id, model, assistant, attachments, narrowing=narrowing)
+            asked = CheckedQuestion(
+                text,
+                client_id,
+                model,
+                assistant,
+                attachments,
+                narrowing=narrowing,
+                compare_with=compare_with,
+            )
             return turn_add(tenant, actor, row, ends, asked)
         if assistant is not None:
             raise Conflict(
@@ -85,6 +95,7 @@ def question_queue(
                 "actor": actor_facts(actor),
                 "attachments": [file.pk for file in files],
                 **narrowing.facts(),
+                **({"compare_with": model_checked(tenant, compare_with)} if compare_with else {}),
             },
         )
         row.draft = draft_after(row.draft, text)
@@ -162,6 +173,7 @@ def _ask(tenant: Tenant, actor: Actor, row: Conversation, question: QueuedQuesti
         model=question.model,
         attachments=question.request.get("attachments", ()),
         narrowing=narrowing_kept(question.request),
+        compare_with=question.request.get("compare_with", ""),
     )
     question.delete()
     return turn

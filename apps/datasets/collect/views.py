@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods
 
-from apps.conversations.feedback.selectors import REASONS, feedback_list
+from apps.conversations.feedback.selectors import PREFERRED, REASONS, feedback_list
 from apps.conversations.transcript.selectors import conversation_get
 from apps.datasets.collect import services
 from apps.datasets.collect.services import Collected
@@ -22,6 +22,7 @@ from apps.datasets.rows.page_values import number, numbers
 from apps.datasets.rows.services import RowsAdded
 from apps.datasets.versions.diffs import word_diff
 from basics.errors import Invalid
+from runs.providers import model_label
 from web.requests import TenantRequest, allowed
 
 PER_PAGE, CHOICES = 25, 200
@@ -97,11 +98,14 @@ def _context(request: TenantRequest) -> dict[str, Any]:
 
 def _line(one: Collected, pk: int, is_chosen: bool) -> dict[str, Any]:
     said = one.feedback
+    reason = REASONS.get(one.verdict, {}).get(said.reason, "") if said else ""
+    if said and said.reason == PREFERRED and said.other_model:
+        reason = _("Better than the answer of %(model)s") % {"model": model_label(said.other_model)}
     return {
         "pk": pk,
         "one": one,
         "is_chosen": is_chosen,
-        "reason": REASONS.get(one.verdict, {}).get(said.reason, "") if said else "",
+        "reason": reason,
         "changes": [(name, list(word_diff(old, new))) for name, old, new in one.changed],
     }
 

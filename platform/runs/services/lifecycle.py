@@ -56,9 +56,19 @@ def run_create(
 
 
 def run_new(
-    *, tenant: Tenant, actor: Actor, kind: str, model: str, request: Mapping[str, Any] | None = None
+    *,
+    tenant: Tenant,
+    actor: Actor,
+    kind: str,
+    model: str,
+    request: Mapping[str, Any] | None = None,
+    checks_budget: bool = True,
 ) -> Run:
-    """Return what ``run_create`` creates, checked and not stored yet; arguments and errors are the same."""
+    """Return what ``run_create`` creates, checked and not stored yet; other arguments and errors are the same.
+
+    Args:
+        checks_budget: refuse it where no money is left; otherwise the run fails at its first call, and says why.
+    """
     try:
         provider, _ = parse_model(model)
     except ConfigurationError as error:
@@ -70,7 +80,7 @@ def run_new(
         model=model,
         request=json_storable(dict(request or {})),
     )
-    if provider not in LOCAL_PROVIDERS:
+    if checks_budget and provider not in LOCAL_PROVIDERS:
         try:
             budget_require(run_billing_account(run))
         except BudgetExceeded:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import uuid
 
-from apps.conversations.models import AssistantVersion
+from apps.conversations.models import AssistantVersion, Turn
+from runs.models import Run
 from tenancy.scope import platform_scope
 from tests.permissions.rows.common import (
     TALK,
@@ -70,6 +71,21 @@ def _cut_short(side: Side, role: str) -> None:
     run.answer = "Because"
     with platform_scope():
         run.save()
+
+
+def _compared(side: Side, role: str) -> None:
+    """The answer is one of two to its question."""
+    turn_answered(side, role)
+    first, run = side.row("conversations.Turn", role), side.row("runs.Run", role)
+    with platform_scope():
+        first.side = 1
+        first.save()
+        known = {"tenant": side.tenant, "conversation_id": first.conversation_id, "index": first.index + 1}
+        if not Turn.objects.filter(**known).exists():
+            other = Run.objects.create(
+                tenant=side.tenant, user_id=run.user_id, kind=run.kind, model=run.model, status="completed"
+            )
+            Turn.objects.create(**known, run=other, side=2, is_active=False, client_id=uuid.uuid4())
 
 
 def _remembering(side: Side, role: str) -> None:
@@ -221,6 +237,7 @@ PORTAL: tuple[Row, ...] = (
         before=turn_is(False, "completed"),
         ok=302,
     ),
+    Row("conversations:turn-keep", "POST", "conversation.write", TURN, before=_compared, ok=302),
     Row(
         "conversations:turn-fork",
         "POST",
@@ -589,6 +606,7 @@ API: tuple[Row, ...] = (
     Row(
         "api:turns-choose", "POST", "conversation.write", TURN, before=turn_is(False, "completed"), also=TALK
     ),
+    Row("api:turns-keep", "POST", "conversation.write", TURN, before=_compared, also=TALK),
     Row(
         "api:turns-fork",
         "POST",
