@@ -18,6 +18,8 @@ from apps.conversations.support.services import JOB_KIND as SUPPORT_JOB
 from apps.conversations.turns.queue import JOB_KIND as QUEUE_JOB
 from apps.conversations.turns.titles import JOB_KIND as TITLE_JOB
 from jobs.services import job_enqueue
+from notices.services import notice_put
+from runs.actors import is_person
 from runs.models import Run, RunStatus
 from runs.providers import is_extractive
 from runs.selectors import payload_list, quotes_named
@@ -28,6 +30,8 @@ from toolloop.output import Output
 from toolloop.storable import text_storable
 
 _PROBLEM_MOST = 1_000
+_TOLD = (RunStatus.COMPLETED, RunStatus.FAILED)
+"""What its person is told of; who stopped an answer knows."""
 # By hand, because every answer ends with them.
 _TURN, _TENANT = Columns(Turn, "t"), Columns(Tenant, "w")
 _CLOSING = f"""
@@ -102,6 +106,14 @@ def turn_close(run: Run) -> None:
         (is_queue,) = cursor.fetchone()
     if cited.text.strip():
         answer_tell(turn)
+    if run.status in _TOLD and is_person(run):
+        notice_put(
+            tenant_id=run.tenant_id,
+            people=[run.user_id],
+            kind="answer",
+            pk=turn.conversation_id,
+            state=str(run.status),
+        )
     if cited.sources and not is_extractive(run.model) and (support_model or settings.SUPPORT_NLI):
         job_enqueue(
             tenant=turn.tenant,
