@@ -8,7 +8,8 @@ const isPossible = "Notification" in window && isSecureContext;
 /** Tell whether this browser shows the notices of the person who is signed in. */
 function isOn() {
   try {
-    return isPossible && Notification.permission === "granted" && localStorage.getItem(KEY) === page.dataset.person;
+    return isPossible && Notification.permission === "granted" &&
+      localStorage.getItem(KEY) === page.dataset.person;
   } catch {
     return false; // storage refused
   }

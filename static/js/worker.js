@@ -39,7 +39,7 @@ addEventListener("fetch", (e) => {
   const url = new URL(request.url);
   if (request.mode === "navigate" && request.method === "GET") e.respondWith(page(e));
   else if (url.origin === location.origin && KEPT.files.includes(url.pathname)) {
-    e.respondWith(caches.match(request).then((kept) => kept ?? fetch(request)));
+    e.respondWith(fetch(request).catch(async () => (await caches.match(request)) ?? Response.error()));
   }
 });
 

@@ -264,6 +264,7 @@ SPECTACULAR_SETTINGS = {
         "CallDecision": "runs.models.CallDecision",
         "CallPath": "runs.models.CallPath",
         "Delivery": "batches.delivery.Delivery",
+        "NoticeWay": ["portal", "browser", "mail"],
         "DeliveryStatus": "webhooks.models.DeliveryStatus",
         "DocumentStatus": "apps.collections.models.DocumentStatus",
         "ExperimentOutputStateEnum": "apps.evaluations.models.ExperimentState",

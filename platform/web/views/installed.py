@@ -70,8 +70,8 @@ def worker(request: HttpRequest) -> HttpResponse:
     page = f"{reverse('web:offline')}?l={language}"
     files = [bundle_url("offline.css"), bundle_url("offline.js"), static("favicon.svg")]
     told = {"page": page, "files": files, "icon": static("icons/app-192.png")}
-    source = _source()
-    content = "\n".join([json.dumps(told), source, _page(language)])
+    source = _source("js/worker.js")
+    content = "\n".join([json.dumps(told), source, _page(language), _source("favicon.svg")])
     told["cache"] = f"offline-{hashlib.sha256(content.encode()).hexdigest()[:12]}"
     body = f"const KEPT = {json.dumps(told)};\n{source}"
     return HttpResponse(body, "text/javascript; charset=utf-8", headers={"Cache-Control": "no-cache"})
@@ -93,8 +93,8 @@ def _page(language: str) -> str:
         return render_to_string("web/offline.html")
 
 
-def _source() -> str:
-    found = finders.find("js/worker.js")
+def _source(path: str) -> str:
+    found = finders.find(path)
     if found is None:
-        raise FileNotFoundError("js/worker.js")
+        raise FileNotFoundError(path)
     return Path(found).read_text(encoding="utf-8")
