@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Iterable, Mapping
 
 from django.urls import reverse
 from django.utils.translation import gettext_lazy
@@ -21,7 +21,7 @@ from tenancy.models import Tenant
         ImportStatus.FAILED: gettext_lazy("Import failed"),
     },
 )
-def imports(tenant: Tenant, actor: Actor, pks: Collection[int]) -> Mapping[int, Thing]:
+def imports(tenant: Tenant, actor: Actor, pks: Iterable[int]) -> Mapping[int, Thing]:
     """Return imports by the name of their collection."""
     if not actor.can("document.write"):
         return {}

@@ -47,6 +47,7 @@ BUNDLES: Mapping[str, Sequence[str]] = {
     # The offline page, which a browser keeps (web.views.installed).
     "offline.css": ["css/offline.css"],
     "offline.js": ["js/offline.js"],
+    "worker.js": ["js/worker.js"],  # served with what it keeps, at the root
     "passkeys.js": ["js/words.js", "js/passkeys.js"],  # for pages before a sign-in, which have no page.js
 }
 WORDS = "js/words.js"

@@ -51,6 +51,8 @@ NAMES: Final = {
     "audit.contentread": "Reads",
     "runs.chunkread": "Passages in answers",
     "runs.pendingdecision": "Approvals",
+    "notices.notice": "Notifications",
+    "notices.noticesetting": "Choices about notifications",
     "runs.runretention": "Retention rules",
     "erasure.retentionrule": "Retention by kind",
     "runs.runstep": "Steps of runs",

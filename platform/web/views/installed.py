@@ -21,7 +21,7 @@ from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_safe
 
 from tenancy.languages import ENGLISH, languages_offered
-from web.bundles import bundle_url
+from web.bundles import bundle, bundle_url
 
 NAME: Final = "Groundwork"
 _LIGHT: Final = "#f7f5f2"
@@ -70,8 +70,8 @@ def worker(request: HttpRequest) -> HttpResponse:
     page = f"{reverse('web:offline')}?l={language}"
     files = [bundle_url("offline.css"), bundle_url("offline.js"), static("favicon.svg")]
     told = {"page": page, "files": files, "icon": static("icons/app-192.png")}
-    source = _source("js/worker.js")
-    content = "\n".join([json.dumps(told), source, _page(language), _source("favicon.svg")])
+    source = bundle("worker.js").body.decode()
+    content = "\n".join([json.dumps(told), source, _page(language), _mark()])
     told["cache"] = f"offline-{hashlib.sha256(content.encode()).hexdigest()[:12]}"
     body = f"const KEPT = {json.dumps(told)};\n{source}"
     return HttpResponse(body, "text/javascript; charset=utf-8", headers={"Cache-Control": "no-cache"})
@@ -93,8 +93,8 @@ def _page(language: str) -> str:
         return render_to_string("web/offline.html")
 
 
-def _source(path: str) -> str:
-    found = finders.find(path)
+def _mark() -> str:
+    found = finders.find("favicon.svg")
     if found is None:
-        raise FileNotFoundError(path)
+        raise FileNotFoundError("favicon.svg")
     return Path(found).read_text(encoding="utf-8")
