@@ -66,7 +66,7 @@ def mails_due() -> int:
     for tenant in Tenant.objects.filter(pk__in={*wanting, *unwanted}):
         with tenant_scope(tenant.pk):
             _close(tenant.pk, unwanted[tenant.pk])
-            for person in sorted(wanting[tenant.pk]) if tenant.is_active else ():
+            for person in sorted(wanting[tenant.pk]):
                 job_enqueue(
                     tenant=tenant,
                     actor=system_actor(tenant.pk, person),
@@ -86,7 +86,8 @@ def _due() -> tuple[Mapping[int, set[int]], Mapping[int, list[int]]]:
             mail__in=[MailState.SENT, MailState.SENDING], mail_at__gt=now - BETWEEN
         )
         told = set(recent.values_list("tenant_id", "user_id"))
-        rows = list(Notice.objects.filter(mail=MailState.OPEN, at__lt=now - WAIT).order_by("at")[:_STEP])
+        waiting = Notice.objects.filter(mail=MailState.OPEN, at__lt=now - WAIT, tenant__is_active=True)
+        rows = list(waiting.order_by("at")[:_STEP])
         settings_of = NoticeSetting.objects.filter(user_id__in={row.user_id for row in rows})
         chosen = {(row.tenant_id, row.user_id): row.ways for row in settings_of}
     wanting: dict[int, set[int]] = defaultdict(set)
