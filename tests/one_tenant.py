@@ -46,6 +46,8 @@ ACROSS = {
     "tenancy.services.connections:tokens_expire": _FORGETS,
     "budgets.services:budgets_sweep": _FORGETS,
     "webhooks.services:rotations_end": _FORGETS,
+    "notices.services:notices_forget": _FORGETS,
+    "notices.mailing:_due": _DUE,
     "blobs.services:pending_sweep": _DUE,
     "blobs.caches:caches_look": "a machine's cache holds files of every workspace",
     "jobs.sweeper:sweep": _DUE,

@@ -24,9 +24,9 @@ from basics.errors import Missing
 from jobs.context import JobContext
 from jobs.models import Job, JobStatus
 from jobs.registry import job
+from notices.services import notice_put
 from tenancy.actors import Actor, system_actor
 from tenancy.models import Tenant
-from tenancy.services import finished_note
 from webhooks.models import Event
 from webhooks.services import webhook_emit
 
@@ -108,9 +108,9 @@ def import_ended(ended: Job) -> None:
         finished_at=timezone.now(),
     )
     if changed and not is_cancelled:
-        finished_note(
+        notice_put(
             tenant_id=tenant_id,
-            user_id=ended.user_id,
+            people=[ended.user_id],
             kind="import",
             pk=int(pk),
             state=ImportStatus.FAILED.value,

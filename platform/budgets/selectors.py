@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -144,6 +145,27 @@ def budget_notices(*, actor: Actor, assistant_id: int | None = None) -> list[Bud
             }
         notices.append(BudgetNotice(text, is_over))
     return sorted(notices, key=lambda notice: not notice.is_over)
+
+
+def budgets_named(*, actor: Actor, pks: Collection[int]) -> dict[int, str]:
+    """Return in a phrase which budgets these are, of those that the actor manages or that are the actor's own."""
+    mine = Q(kind="member", subject_id=actor.user_id) | Q(kind="member", subject_id=None)
+    keys = ApiKey.objects.visible_to(actor).filter(user_id=actor.user_id)
+    mine |= Q(kind="key", subject_id=None) | Q(kind="key", subject_id__in=keys.values("pk"))
+    rows = Budget.objects.visible_to(actor).filter(pk__in=pks).exclude(kind="job")
+    if not actor.can("budget.manage"):
+        rows = rows.filter(mine)
+    found = list(rows)
+    names = _names(actor, found, {})
+    return {row.pk: _phrase(row, names, actor) for row in found}
+
+
+def _phrase(row: Budget, names: Mapping[tuple[str, int], str], actor: Actor) -> str:
+    if row.kind == "member" and row.subject_id in (None, actor.user_id):
+        return budget_named(row.kind, row.amount_usd, row.period, None)
+    whose = str(_EACH[row.kind]) if row.subject_id is None else names[row.kind, row.subject_id]
+    facts = {"whose": whose, "amount": dollars(row.amount_usd), "period": row.get_period_display()}
+    return _("%(whose)s: %(amount)s %(period)s") % facts
 
 
 def refuses_unpriced(*, actor: Actor) -> bool:

@@ -15,8 +15,10 @@ from budgets.assistants import assistant_names
 from budgets.models import Budget, BudgetHold, BudgetKind, BudgetPeriod, BudgetRules, BudgetSpend
 from budgets.money import dollars
 from jobs.models import Job
+from notices.services import notice_put
 from tenancy.actors import Actor, system_actor
 from tenancy.models import ApiKey, Membership, Tenant
+from tenancy.permissions import ROLE_ACTIONS
 from tenancy.scope import platform_scope, tenant_scope
 from tenancy.services import audit_record
 from webhooks.models import Event
@@ -142,7 +144,30 @@ def _tell(row: BudgetSpend) -> int:
         tenant=row.tenant, actor=system_actor(row.tenant_id), action=event.value, object=row.budget, data=data
     )
     webhook_emit(tenant_id=row.tenant_id, event=event, object_key=f"budget:{row.budget_id}", data=data)
+    notice_put(
+        tenant_id=row.tenant_id,
+        people=_people(row),
+        kind="budget",
+        pk=row.budget_id,
+        state="exceeded" if is_over else "warned",
+    )
     return 1
+
+
+def _people(row: BudgetSpend) -> list[int | None]:
+    """Return who is told of a budget: whom it limits, or who manages budgets. Of a job's, its own notice tells."""
+    kind = row.budget.kind
+    if kind == _JOB_KIND:
+        return []
+    if kind == BudgetKind.MEMBER:
+        return [row.subject_id]
+    roles = [role for role, actions in ROLE_ACTIONS.items() if "budget.manage" in actions]
+    managers = Membership.objects.filter(tenant_id=row.tenant_id, role__in=roles)
+    people: list[int | None] = list(managers.values_list("user_id", flat=True))
+    if kind == BudgetKind.KEY:
+        keys = ApiKey.objects.filter(tenant_id=row.tenant_id, pk=row.subject_id)
+        people += keys.values_list("user_id", flat=True)
+    return people
 
 
 def _subject_check(tenant: Tenant, actor: Actor, kind: str, subject_id: int | None) -> None:

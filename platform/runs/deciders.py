@@ -51,6 +51,19 @@ def readable(actor: Actor) -> Q:
     return found
 
 
+def deciders_of(row: PendingDecision) -> list[int]:
+    """Return the ids of the members who decide about a call that waits; the rule is that of ``decidable``."""
+    asker = row.run.user_id
+    if row.approver_kind == ApproverKind.SELF:
+        return [] if asker is None else [asker]
+    if row.approver_kind == ApproverKind.MEMBER:
+        named = {int(row.approver), row.assigned_to_id} - {None, asker}
+        return sorted(person for person in named if person is not None)
+    members = Membership.objects.filter(tenant_id=row.tenant_id, user__is_active=True).exclude(user_id=asker)
+    high = [role for role in Role.values if rank(role) >= rank(row.approver)]
+    return list(members.filter(role__in=high).values_list("user_id", flat=True))
+
+
 def heirs(row: PendingDecision) -> QuerySet[Membership]:
     """Return the memberships a decision may be handed over to: nobody who stands below who decides now.
 

@@ -11,8 +11,9 @@ from django.conf import settings
 from django.utils import timezone
 
 from jobs.notify import notify
+from notices.services import notice_put
 from runs.argument_changes import argument_changes
-from runs.deciders import APPROVALS, approver_labels
+from runs.deciders import APPROVALS, approver_labels, deciders_of
 from runs.journal import call_key, name_storable
 from runs.models import UNENDED, DecisionStatus, PendingDecision, Run
 from runs.models import ToolCall as Row
@@ -42,8 +43,15 @@ def pending_store(run: Run, step: int, pending: Iterable[PendingCall]) -> list[d
                 "expires_at": row.expires_at.isoformat(),
             },
         )
+        decision_tell(row)
     notify(run.tenant_id, APPROVALS)
     return [pending_data(row, label) for row, label in zip(rows, labels, strict=True)]
+
+
+def decision_tell(row: PendingDecision, heir: int | None = None) -> None:
+    """Tell those who decide about a call that it waits, in the current transaction; ``heir`` for one of them alone."""
+    people = deciders_of(row) if heir is None else [heir]
+    notice_put(tenant_id=row.tenant_id, people=people, kind="approval", pk=row.pk, state="pending")
 
 
 def pending_data(row: PendingDecision, approver: str) -> dict[str, Any]:

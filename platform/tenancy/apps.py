@@ -34,7 +34,7 @@ class TenancyConfig(AppConfig):
         "AuditChain": "codes: hash",
     }
     moves = {  # what an import does with their rows: see exports.moves
-        "Membership": "plain: finished",  # emptied by web.finished
+        "Membership": "plain: finished",
         "AuditChain": "stays: sealed",
         "AuditEvent": "stays: sealed",
         "ApiKey": "stays: secret",

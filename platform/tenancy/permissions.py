@@ -26,6 +26,7 @@ _VIEWER = frozenset(
         "evaluation.read",
         "app.connect",
         "memory.use",
+        "notice.read",
     }
 )
 _MEMBER = _VIEWER | {
@@ -60,8 +61,8 @@ def rank(role: str) -> int:
     return _RANKS.get(role, 0)
 
 
-# What an API key may be given. People's and keys' administration stays with people, and so do their own notes.
-KEY_SCOPES: frozenset[str] = (_MEMBER - {"app.connect", "memory.use"}) | {
+# What an API key may be given. People's and keys' administration stays with people, and so do their own notes and notifications.
+KEY_SCOPES: frozenset[str] = (_MEMBER - {"app.connect", "memory.use", "notice.read"}) | {
     "collection.delete",
     "audit.read",
     "tool.manage",

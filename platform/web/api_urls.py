@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from django.urls import path
 
-from web import api_audit, api_budgets, api_erasure, api_retention, api_settings, api_webhooks
+from web import api_audit, api_budgets, api_erasure, api_notices, api_retention, api_settings, api_webhooks
 from web.api import MembersView, MeView
 
 urlpatterns = [
     path("me", MeView.as_view(), name="me"),
+    path("me/notices", api_notices.NoticesView.as_view(), name="notices"),
+    path("me/notices/read", api_notices.NoticesReadView.as_view(), name="notices-read"),
+    path("me/notices/ways", api_notices.NoticeWaysView.as_view(), name="notices-ways"),
     path("members", MembersView.as_view(), name="members-list"),
     path("budgets", api_budgets.BudgetsView.as_view(), name="budgets-list"),
     path("budgets/rules", api_budgets.BudgetRulesView.as_view(), name="budgets-rules"),

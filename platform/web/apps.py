@@ -13,16 +13,13 @@ class WebConfig(AppConfig):
     }
 
     def ready(self) -> None:
-        from exports.moves import on_workspace_import
         from jobs.registry import on_sweep
         from tenancy.row_security import register_function
         from web import windows
         from web.drf import schema  # noqa: F401 - registers how keys and sessions are documented
-        from web.finished import finished_forget
         from web.sign_in_trail import trail_start
         from web.sweeps import old_rows_sweep
 
-        on_workspace_import(finished_forget)
         trail_start()
         on_sweep(old_rows_sweep, every_s=300)
         for signature, sql in (
@@ -31,4 +28,4 @@ class WebConfig(AppConfig):
         ):
             register_function(signature, sql, tables=["web_attemptwindow"])
 
-        autodiscover_modules("palette", "finished")
+        autodiscover_modules("palette")

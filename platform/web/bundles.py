@@ -37,13 +37,18 @@ BUNDLES: Mapping[str, Sequence[str]] = {
                 "projects",
                 "pygments",
                 "help",
+                "notices",
                 "languages",
             ),
         )
     ],
     "core.js": ["vendor/htmx/htmx.min.js", "vendor/htmx/hx-sse.min.js"],
-    "page.js": ["js/words.js", "js/shell.js", "js/stream.js"],
+    "page.js": ["js/words.js", "js/shell.js", "js/stream.js", "js/notices.js"],
     "chat.js": ["js/citations.js", "js/chat.js", "js/answers.js", "js/attach.js", "js/mentions.js"],
+    # The offline page, which a browser keeps (web.views.installed).
+    "offline.css": ["css/offline.css"],
+    "offline.js": ["js/offline.js"],
+    "worker.js": ["js/worker.js"],  # served with what it keeps, at the root
     "passkeys.js": ["js/words.js", "js/passkeys.js"],  # for pages before a sign-in, which have no page.js
 }
 WORDS = "js/words.js"

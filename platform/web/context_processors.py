@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.http import HttpRequest
 from django.utils.functional import SimpleLazyObject
 
+from notices.services import notices_look
 from runs.approvals import approval_count
 from tenancy.entrances import memberships_shown
 from tenancy.languages import languages_offered
 from web.accounts import AccountAdapter
-from web.finished import finished_lines
 from web.guide.topics import topic_of
 
 _NAV = {
@@ -40,9 +41,11 @@ def shell(request: HttpRequest) -> dict[str, Any]:
         "memberships": SimpleLazyObject(
             lambda: memberships_shown(request) if user and user.is_authenticated else []
         ),
-        "finished_work": SimpleLazyObject(
+        "told_unread": SimpleLazyObject(
             lambda: (
-                finished_lines(request, membership=membership, actor=actor) if membership and actor else []
+                notices_look(membership=membership, actor=actor, path=_path_seen(request))
+                if membership and actor
+                else []
             )
         ),
         "approvals_waiting": SimpleLazyObject(lambda: approval_count(actor=actor) if actor else 0),
@@ -52,3 +55,15 @@ def shell(request: HttpRequest) -> dict[str, Any]:
         "languages": languages_offered(),
         "request_id": getattr(request, "request_id", ""),
     }
+
+
+def _path_seen(request: HttpRequest) -> str:
+    """Return the path of the page that the person has in front of them; "" where a page in the background asks."""
+    if request.headers.get("HX-Request") != "true":
+        return request.path
+    if request.headers.get("X-Hidden"):
+        return ""
+    try:
+        return urlsplit(request.headers.get("HX-Current-URL", "")).path
+    except ValueError:  # no URL at all
+        return ""

@@ -86,6 +86,7 @@ _PLACES: tuple[tuple[StrOrPromise, str, str, str, str], ...] = (
     (gettext_lazy("API keys"), "web:settings-keys", "key-round", "key.manage", ""),
     (gettext_lazy("Connected applications"), "web:settings-connections", "plug", "app.connect", ""),
     (gettext_lazy("Memory"), "conversations:settings-memory", "pin", "memory.use", ""),
+    (gettext_lazy("Notifications"), "web:notices", "bell", "notice.read", ""),
     (
         gettext_lazy("What the assistant is told"),
         "conversations:settings-instructions",

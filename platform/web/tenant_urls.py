@@ -14,6 +14,7 @@ from web.views import (
     keys,
     members,
     models,
+    notices,
     outgoing,
     retention,
     search,
@@ -23,6 +24,8 @@ from web.views import (
 urlpatterns = [
     path("", home.tenant_home, name="tenant-home"),
     path("palette/", search.palette, name="palette"),
+    path("notices/", notices.notices, name="notices"),
+    path("notices/read/", notices.read, name="notices-read"),
     path("leave/", members.leave, name="leave"),
     path("settings/members/", members.members, name="settings-members"),
     path("settings/invites/", members.invites, name="settings-invites"),
@@ -35,6 +38,7 @@ urlpatterns = [
     path("settings/outgoing/", outgoing.outgoing, name="settings-outgoing"),
     path("settings/retention/", retention.retention, name="settings-retention"),
     path("settings/erasure/", erasure.erasure, name="settings-erasure"),
+    path("settings/notices/", notices.choices, name="settings-notices"),
     path("settings/audit/", audit.audit, name="settings-audit"),
     path("settings/audit/streams/", audit_stream.streams, name="settings-audit-stream"),
 ]

@@ -219,8 +219,8 @@ for (const fold of document.querySelectorAll("[data-fold]")) {
   } catch { /* as above */ }
 }
 
-// --- work that has ended: a page that nobody looks at says so when it asks, and the end of a page's own stream counts as
-// looked at (web/finished.py) ----------------------------------------------------------------------
+// --- notices: a page that nobody looks at says so when it asks, and the end of a page's own stream counts as looked at
+// (notices.js has the rest) ------------------------------------------------------------------------
 document.addEventListener("htmx:config:request", (e) => {
   if (document.hidden) e.detail.ctx.request.headers["X-Hidden"] = "1";
 });

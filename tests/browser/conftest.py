@@ -125,7 +125,8 @@ def new_page(site: Site, chromium: Browser) -> Iterator[Callable[..., Page]]:
 
     def make(**options: Any) -> Page:
         size = {"width": 1440, "height": 900}
-        usual = {"base_url": site.url, "viewport": size, "reduced_motion": MOTION}
+        # The worker of an installed portal would stand between a page and what a test does to its requests.
+        usual = {"base_url": site.url, "viewport": size, "reduced_motion": MOTION, "service_workers": "block"}
         context = chromium.new_context(**usual | options)
         context.set_default_timeout(PATIENCE_S * 1000)
         contexts.append(context)

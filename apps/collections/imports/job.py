@@ -38,11 +38,11 @@ from basics.texts import gettext as _
 from blobs import services as blobs
 from jobs.context import JobCancelled
 from jobs.notify import notify
+from notices.services import notice_put
 from tenancy.actors import Actor, system_actor
 from tenancy.models import ApiKey, Membership
 from tenancy.permissions import ROLE_ACTIONS, expand_scopes
 from tenancy.selectors import user_actor
-from tenancy.services import finished_note
 
 REPORT_EVERY_S = 0.5
 _SKIPPED_CODES = {FailureCode.UNSUPPORTED_TYPE: Reason.UNSUPPORTED, FailureCode.EMPTY_FILE: Reason.EMPTY}
@@ -398,9 +398,9 @@ class _Work:
             locked.entries, locked.problems = self._tally.entries(), self._tally.problems
             key, locked.file = locked.file, ""
             locked.save()
-            finished_note(
+            notice_put(
                 tenant_id=row.tenant_id,
-                user_id=row.created_by_id,
+                people=[row.created_by_id],
                 kind="import",
                 pk=row.pk,
                 state=locked.status.value,

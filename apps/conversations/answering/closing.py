@@ -26,6 +26,8 @@ from apps.conversations.turns.queue import JOB_KIND as QUEUE_JOB
 from apps.conversations.turns.titles import JOB_KIND as TITLE_JOB
 from jobs.context import JobContext
 from jobs.services import job_enqueue, job_follow
+from notices.services import notice_put
+from runs.actors import is_person
 from runs.models import Run, RunStatus
 from runs.providers import is_extractive
 from runs.selectors import cited_columns, cited_take
@@ -36,6 +38,8 @@ from toolloop.output import Output
 from toolloop.storable import text_storable
 
 _PROBLEM_MOST = 1_000
+_TOLD = (RunStatus.COMPLETED, RunStatus.FAILED)
+"""What its person is told of; who stopped an answer knows."""
 # By hand, because every answer ends with them.
 _TURN, _TENANT = Columns(Turn, "t"), Columns(Tenant, "w")
 _CLOSING = f"""
@@ -116,6 +120,14 @@ def turn_close(run: Run, ctx: JobContext | None = None) -> None:
         (is_queue,) = cursor.fetchone()
     if cited.text.strip():
         answer_tell(turn)
+    if run.status in _TOLD and is_person(run):
+        notice_put(
+            tenant_id=run.tenant_id,
+            people=[run.user_id],
+            kind="answer",
+            pk=turn.conversation_id,
+            state=str(run.status),
+        )
     if cited.sources and not is_extractive(run.model) and (support_model or settings.SUPPORT_NLI):
         job_enqueue(
             tenant=turn.tenant,

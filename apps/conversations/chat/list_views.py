@@ -18,6 +18,7 @@ from apps.conversations.transcript.search import MAX_QUERY, MOST_FOUND, conversa
 from apps.conversations.turns.conversations import conversation_pin
 from apps.conversations.turns.undo import undo_take
 from budgets.selectors import budget_notices
+from notices.services import notices_claim
 from web.reader_zone import reader_zone
 from web.requests import TenantRequest, allowed
 
@@ -71,6 +72,8 @@ def recent(request: TenantRequest, tenant_slug: str) -> HttpResponse:
     if context.get("open") is not None:
         assistant_id = context["open"].assistant_id
         context["notices"] = budget_notices(actor=request.actor, assistant_id=assistant_id)
+    if request.headers.get("X-Notify") == "1":
+        context["claimed"], context["claim_again"] = notices_claim(tenant=request.tenant, actor=request.actor)
     return render(request, "conversations/_recent_news.html", context)
 
 

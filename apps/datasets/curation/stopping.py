@@ -25,9 +25,10 @@ from blobs import services as blobs
 from jobs.models import Job, JobStatus
 from jobs.notify import notify
 from jobs.services import job_cancel
+from notices.services import notice_put
 from tenancy.actors import Actor, system_actor
 from tenancy.models import Tenant
-from tenancy.services import audit_record, finished_note
+from tenancy.services import audit_record
 
 W = TypeVar("W", DatasetExport, DatasetImport, DatasetCheck)
 
@@ -92,9 +93,7 @@ def work_ended(model: type[W], job: Job) -> None:
 
 def import_note(row: DatasetImport) -> None:
     """Tell who brought a file in that it has been read, or could not be."""
-    finished_note(
-        tenant_id=row.tenant_id, user_id=row.created_by_id, kind="rows", pk=row.pk, state=row.status
-    )
+    notice_put(tenant_id=row.tenant_id, people=[row.created_by_id], kind="rows", pk=row.pk, state=row.status)
 
 
 def _rows_take_back(row: DatasetImport) -> None:

@@ -27,8 +27,8 @@ from apps.datasets.models import (
     QuestionType,
 )
 from basics.texts import gettext as _
+from notices.services import notice_put
 from runs.providers import is_extractive
-from tenancy.services import finished_note
 from toolloop.messages import Turn, message_from_json
 from toolloop.providers.profiles import Profile
 from toolloop.service import tier_charged
@@ -249,8 +249,8 @@ def job_halt(job_id: int, reason: str) -> None:
 
 def _note(job: GenerationJob, state: GenerationState) -> None:
     """Tell who started a job that it has ended, or waits for them."""
-    finished_note(
-        tenant_id=job.tenant_id, user_id=job.created_by_id, kind="generation", pk=job.pk, state=state.value
+    notice_put(
+        tenant_id=job.tenant_id, people=[job.created_by_id], kind="generation", pk=job.pk, state=state.value
     )
 
 

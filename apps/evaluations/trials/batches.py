@@ -19,9 +19,9 @@ from batches.engines import batches_require
 from batches.models import BatchLine, LineState
 from batches.services import batches_end
 from jobs.services import job_enqueue, job_hasten
+from notices.services import notice_put
 from tenancy.actors import Actor, system_actor
 from tenancy.models import Tenant
-from tenancy.services import finished_note
 from toolloop.storable import text_storable
 
 CARRY_JOB = "evaluations.carry"
@@ -110,9 +110,9 @@ def trials_back(experiment: Experiment) -> None:
 
 def experiment_note(experiment: Experiment) -> None:
     """Tell who started an experiment that it has ended, or waits for them."""
-    finished_note(
+    notice_put(
         tenant_id=experiment.tenant_id,
-        user_id=experiment.created_by_id,
+        people=[experiment.created_by_id],
         kind="experiment",
         pk=experiment.pk,
         state=experiment.state,

@@ -20,7 +20,7 @@ from webhooks.models import Webhook
 FAILED_DAYS = 7
 
 GROUPS: Final[tuple[tuple[str, str, tuple[str, ...]], ...]] = (
-    ("people", "People and workspaces", ("tenancy", "sso", "erasure", "account", "mfa")),
+    ("people", "People and workspaces", ("tenancy", "sso", "erasure", "account", "mfa", "notices")),
     ("work", "Background work", ("jobs", "batches")),
     ("money", "Money", ("budgets",)),
     ("safety", "Audit and what goes out", ("audit", "webhooks")),
@@ -51,6 +51,8 @@ NAMES: Final = {
     "audit.contentread": "Reads",
     "runs.chunkread": "Passages in answers",
     "runs.pendingdecision": "Approvals",
+    "notices.notice": "Notifications",
+    "notices.noticesetting": "Choices about notifications",
     "runs.runretention": "Retention rules",
     "erasure.retentionrule": "Retention by kind",
     "runs.runstep": "Steps of runs",

@@ -16,7 +16,7 @@ from jobs.notify import notify
 from jobs.services import job_enqueue
 from runs.deciders import APPROVALS, approver_labels, decidable, heirs, readable
 from runs.models import ApproverKind, DecisionStatus, PendingDecision, Run, RunStatus
-from runs.parking import decided_data
+from runs.parking import decided_data, decision_tell
 from runs.services.lifecycle import event_append
 from runs.transcript import DECIDED
 from runs.withheld import NOTHING, runs_withheld
@@ -139,6 +139,7 @@ def call_hand_over(*, tenant: Tenant, actor: Actor, run: Run, decision_id: int, 
             object=row,
             data=_facts(waiting, row) | {"to": heir.user_id},
         )
+        decision_tell(waiting, heir.user_id)
         notify(tenant.pk, APPROVALS)
     return waiting
 

@@ -26,6 +26,12 @@ class Membership(TenantModel):
         db_default=[],
         editable=False,
         help_text="Work the person started that has ended and not been looked at: kind, id and state, newest last.",
+    )  # nothing reads it since notices.Notice: to be removed one release later
+    has_notices = models.BooleanField(
+        default=False,
+        db_default=False,
+        editable=False,
+        help_text="The person may have notices to read: pages of others ask for none.",
     )
 
     class Meta:

@@ -9,7 +9,6 @@ from tenancy.services.connections import (
     tokens_refresh,
 )
 from tenancy.services.credentials import credential_delete, credential_set
-from tenancy.services.finished import finished_note, finished_seen
 from tenancy.services.invites import invite_accept, invite_create, invite_revoke
 from tenancy.services.keys import api_key_create, api_key_revoke, api_key_rotate, key_collection_add
 from tenancy.services.members import member_add, member_remove, member_role_change
@@ -30,8 +29,6 @@ __all__ = [
     "connection_revoke",
     "credential_delete",
     "credential_set",
-    "finished_note",
-    "finished_seen",
     "invite_accept",
     "invite_create",
     "invite_revoke",

@@ -392,6 +392,14 @@ TOPICS = (
         ("conversations:settings-instructions",),
     ),
     Topic(
+        "notifications",
+        _(
+            "What has happened to your answers, approvals, long work and budgets. "
+            "You choose what reaches you here, in your browser and by mail."
+        ),
+        ("web:notices", "web:settings-notices"),
+    ),
+    Topic(
         "account",
         _("Your name, language, time zone and ways to sign in. They are the same in every workspace."),
         (

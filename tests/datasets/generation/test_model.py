@@ -17,9 +17,10 @@ from apps.datasets.models import GenerationItem, GenerationJob, GenerationState,
 from apps.datasets.records.columns import record_of
 from apps.datasets.rows import selectors
 from basics.errors import Conflict, Denied, Invalid, Missing
+from notices.models import Notice
 from runs import remote_models
 from runs.models import UsageRecord
-from tenancy.models import Membership, ModelEntry
+from tenancy.models import ModelEntry
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
 from tests.conversations.conftest import found  # noqa: F401 - fixture
@@ -64,8 +65,8 @@ def begin(cast: Cast, library: Library, **options: Any) -> GenerationJob:
 def test_each_stage_is_paid_once_and_billed(cast: Cast, library: Library, model: FakeModel) -> None:
     job = drive(begin(cast, library, concurrency=3))
     assert (job.state, job.kept) == (GenerationState.COMPLETED, 3), job.reason
-    starter = Membership.objects.get(tenant=cast.tenant, user=job.created_by)
-    assert starter.finished == [["generation", job.pk, "completed"]]
+    told = Notice.objects.get(tenant=cast.tenant, user=job.created_by)
+    assert (told.kind, told.object_id, told.state) == ("generation", job.pk, "completed")
     stages = Counter(PaidCall.objects.filter(job=job).values_list("stage", flat=True))
     assert stages == {"question": 3, "filter": 3, "answer": 6, "synthesis": 3, "judge": 3}
     assert len(model.asked) == 18 == UsageRecord.objects.filter(kind="dataset").count()

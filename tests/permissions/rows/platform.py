@@ -234,6 +234,10 @@ PORTAL: tuple[Row, ...] = (
         ok=302,
     ),
     Row("usage:page", action="run.read"),
+    Row("web:notices", action="notice.read"),
+    Row("web:notices-read", "POST", "notice.read", ok=302),
+    Row("web:settings-notices", action="notice.read"),
+    Row("web:settings-notices", "POST", "notice.read", data=send(way="work:portal"), ok=302),
     Row("web:settings-webhooks", action="webhook.manage"),
     Row(
         "web:settings-webhooks",
@@ -280,6 +284,10 @@ API: tuple[Row, ...] = (
     ),
     Row("api:retention-preview", action="audit.read", data=send(kind="documents", days=30)),
     Row("api:audit-events", action="audit.read"),
+    Row("api:notices", action="notice.read"),
+    Row("api:notices-read", "POST", "notice.read"),
+    Row("api:notices-ways", action="notice.read"),
+    Row("api:notices-ways", "PATCH", "notice.read", data=send(work=["portal"])),
     Row("api:webhooks-list", action="webhook.manage"),
     Row(
         "api:webhooks-list",

@@ -7,6 +7,9 @@ from typing import Any
 # Anyone may call these; they show nothing of any tenant.
 PUBLIC: dict[str, dict[str, Any]] = {
     "web:healthz": {},
+    "web:manifest": {},
+    "web:worker": {},
+    "web:offline": {},
     "web:readyz": {"ok": (200, 503)},
     "status:page": {"ok": (404,)},  # private unless the operator opens it (tests/config/test_operate.py)
     "web:invite-accept": {"args": ["no-such-token"], "ok": (404,)},
