@@ -312,8 +312,7 @@ def lost_of(actor: Actor, run_id: int) -> QuerySet[ChunkRead] | None:
 def lost_statement(actor: Actor) -> tuple[str, tuple[Any, ...]] | None:
     """Return a statement for the ``run_id`` of all that runs have read and an actor may not read now, with its values.
 
-    For what asks again and again: Django takes longer to write it than Postgres to answer, and it depends on the actor
-    alone. None where nothing is ever withheld.
+    Kept, as it depends on the actor alone and Django writes it longer than Postgres answers. None: nothing is withheld.
     """
     if actor.kind == "system" or not _judges:
         return None
