@@ -391,7 +391,10 @@ async def test_proxies_of_the_environment_are_used(monkeypatch: pytest.MonkeyPat
     assert heard[0].startswith(b"GET http://model.test/v1 HTTP/1.1\r\n")
 
 
-async def test_clients_that_are_open_together_share_connections_and_close_what_is_theirs() -> None:
+async def test_clients_that_are_open_together_share_connections_and_close_what_is_theirs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(http_async, "KEEPALIVE_S", 10 * PATIENCE_S)
     opened: list[asyncio.Event] = []
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -64,16 +64,8 @@ RETURNING started_at, last_seq, stop_requested_at IS NOT NULL, """
 
 # What the last statement of a run changes in its row.
 _ENDED = (
-    "status",
-    "stop_reason",
-    "limit_reached",
-    "error_code",
-    "error_message",
-    "is_retryable",
-    "usage",
-    "cost_usd",
-    "answer",
-    "finished_at",
+    *("status", "stop_reason", "limit_reached", "error_code", "error_message", "is_retryable"),
+    *("usage", "cost_usd", "answer", "finished_at"),
 )
 
 
