@@ -32,13 +32,13 @@ def figures() -> str:
     start = _read("startup")
     memory = start["memory"]["all"]
     rows += [
-        ("First start, packages installed", f"{start['first_start_s']:.1f} s", "20 s", "startup"),
-        ("Second start (median)", f"{_median(start['next_starts_s']):.1f} s", "6 s", "startup"),
+        ("First start, packages installed", f"{start['first_start_s']:.1f} s", "5 s", "startup"),
+        ("Second start (median)", f"{_median(start['next_starts_s']):.1f} s", "2 s", "startup"),
         (
             "Database, web, worker and supervisor at rest, PSS (RSS summed counts shared pages of "
             f"{memory['processes']:.0f} processes again: {memory['rss_mb']:.0f} MB)",
             f"{memory['pss_mb']:.0f} MB",
-            "700 MB",
+            "400 MB",
             "startup",
         ),
     ]

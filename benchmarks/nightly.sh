@@ -63,6 +63,7 @@ run pipeline --needs "$data"
 run no_silence --needs "$data"
 # Speed
 run startup
+run soak
 run overhead
 run first_text
 run streams

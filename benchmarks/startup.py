@@ -89,15 +89,20 @@ class Run:
         """Return MB per service."""
         groups: dict[str, list[psutil.Process]] = {"supervisor": [psutil.Process(self.process.pid)]}
         for child in psutil.Process(self.process.pid).children(recursive=True):
-            mark = child.environ().get(processes.MARK, "")
+            mark = ""
+            with contextlib.suppress(psutil.NoSuchProcess):  # the database's workers come and go
+                mark = child.environ().get(processes.MARK, "")
             if mark:
                 groups.setdefault(mark.split("/")[1], []).append(child)
         groups["database"] = processes.postgres_on(EmbeddedPostgres(self.data_dir).pgdata)
         found = {}
         for name, members in groups.items():
-            infos = [member.memory_full_info() for member in members]
+            infos = []
+            for member in members:
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    infos.append(member.memory_full_info())
             found[name] = {
-                "processes": len(members),
+                "processes": len(infos),
                 "pss_mb": sum(info.pss for info in infos) / 1e6,
                 "rss_mb": sum(info.rss for info in infos) / 1e6,
             }

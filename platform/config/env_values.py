@@ -43,12 +43,11 @@ def as_positive(text: str) -> int:
 
 
 def as_workers(text: str) -> int:
-    """Return how many worker processes; empty: as many as suit this machine."""
+    """Return how many worker processes; empty: as many as suit this machine's memory."""
     if text.strip():
         return as_positive(text)
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return 1 if cores <= 2 or memory < _SMALL_BYTES else 2
+    return 1 if memory < _SMALL_BYTES else 2
 
 
 def as_list(text: str) -> list[str]:

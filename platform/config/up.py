@@ -1,8 +1,8 @@
 """``manage.py up``: database, web server and worker of one machine as one group.
 
-First start: database, then ``manage.py prepare`` (migrations, demo), then web and worker. What they all import is imported
-meanwhile. When neither the code nor the
-database changed since the last preparation, web and worker start at once; the ``/readyz`` of both still check the migrations.
+First start: database, then ``manage.py prepare`` (migrations, demo), then web and worker. What they import is imported
+meanwhile. When neither the code nor the database changed since the last preparation, web and worker start at once; the
+``/readyz`` of both still check the migrations.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ class Up:
         # Behind a proxy others reach it too, although it listens on this machine alone.
         self._is_public = not is_loopback(self.host) or env.get("GROUNDWORK_TRUST_PROXY")
         environment = {
-            # glibc gives each thread that is new an arena of its own, and returns little of it: web and worker have many.
+            # glibc would keep up to eight arenas of freed memory for each core: web and worker have many threads.
             "MALLOC_ARENA_MAX": "2",
             **os.environ,
             "PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "platform"))),
@@ -199,6 +199,8 @@ class Up:
         fingerprint = self._fingerprint()
         is_prepared = fingerprint is not None and read_record(self._prepared) == {"fingerprint": fingerprint}
         if not is_prepared:
+            if self._zygote and not _serves_sources():
+                self._zygote.end()  # it knows the static files of before
             self.setup.start()
             code = await self._prepared_code()
             if self._stops:

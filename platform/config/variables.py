@@ -277,7 +277,7 @@ VARIABLES: dict[str, Variable] = {
         ),
         Variable(
             "GROUNDWORK_WORKERS",
-            "Worker processes. Empty: one with up to two processor cores or less than 4 GB of memory, which saves memory, else two.",
+            "Worker processes. Empty: two, or one with less than 4 GB of memory.",
             "",
             values.as_workers,
         ),

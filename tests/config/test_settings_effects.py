@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from config import variables
+from config import env, variables
 
 ROOT = Path(__file__).resolve().parents[2]
 DEV, PROD = "config.settings.dev", "config.settings.prod"
@@ -512,3 +512,11 @@ def test_settings_of_docker_reach_its_containers() -> None:
 
     shared = yaml.safe_load((ROOT / "compose.yaml").read_text())["x-groundwork"]
     assert {"path": ".env", "required": False} in shared["env_file"]
+
+
+def test_worker_processes_are_as_many_as_suit_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    for gigabytes, expected in ((2, 1), (16, 2)):
+        pages = {"SC_PHYS_PAGES": gigabytes * 10**9 // 4096, "SC_PAGE_SIZE": 4096}
+        monkeypatch.setattr(os, "sysconf", pages.__getitem__)
+        assert env.get("GROUNDWORK_WORKERS", {}) == expected
+    assert env.get("GROUNDWORK_WORKERS", {"GROUNDWORK_WORKERS": "5"}) == 5

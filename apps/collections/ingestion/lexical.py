@@ -29,6 +29,8 @@ MAX_TERMS = (
     8000  # non-zero entries; pgvector's sparsevec takes 16,000, and 4,000 Chinese letters make up to 8,000
 )
 _MAX_TERM_CHARS = 200
+TERMS_KEPT = 16_384
+"""Words of which a process keeps the stem and the id, 5 MB in all: of 1.4 million words of texts 98.5 % were found among so many."""
 
 # Words that carry no topic; negations and numbers are kept.
 _STOP = """
@@ -126,7 +128,7 @@ def tokenise(
     return terms + wholes
 
 
-@lru_cache(maxsize=262_144)
+@lru_cache(maxsize=TERMS_KEPT)
 def term_id(term: str) -> int:
     """Hash a term to 0..SPARSE_DIMS-1; stable over processes and versions.
 
@@ -249,7 +251,7 @@ def _term(word: str) -> str:
     return _stem(word) if word.isalpha() and word.isascii() else word
 
 
-@lru_cache(maxsize=65_536)
+@lru_cache(maxsize=TERMS_KEPT)
 def _stem(word: str, language: str = "english") -> str:
     stemmers = getattr(_local, "stemmers", None)
     if stemmers is None:
