@@ -44,7 +44,7 @@ def approvals(tenant: Tenant, actor: Actor, pks: Collection[int]) -> Mapping[int
     )
     own = Turn.objects.visible_to(actor).filter(
         run_id__in={row.run_id for row in rows},
-        conversation__user_id=actor.user_id,
+        conversation__user_id=actor.user_id or 0,
         conversation__removed_at=None,
     )
     place = dict(own.values_list("run_id", "conversation_id")) if rows else {}

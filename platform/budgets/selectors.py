@@ -150,7 +150,7 @@ def budget_notices(*, actor: Actor, assistant_id: int | None = None) -> list[Bud
 def budgets_named(*, actor: Actor, pks: Collection[int]) -> dict[int, str]:
     """Return in a phrase which budgets these are, of those that the actor manages or that are the actor's own."""
     mine = Q(kind="member", subject_id=actor.user_id) | Q(kind="member", subject_id=None)
-    keys = ApiKey.objects.visible_to(actor).filter(user_id=actor.user_id)
+    keys = ApiKey.objects.visible_to(actor).filter(user_id=actor.user_id or 0)
     mine |= Q(kind="key", subject_id=None) | Q(kind="key", subject_id__in=keys.values("pk"))
     rows = Budget.objects.visible_to(actor).filter(pk__in=pks).exclude(kind="job")
     if not actor.can("budget.manage"):

@@ -114,8 +114,8 @@ def digest_take(*, tenant: Tenant, user_id: int) -> Digest | None:
     longer a member.
     """
     with transaction.atomic():
-        rows = Notice.objects.filter(tenant=tenant, user_id=user_id, mail=MailState.OPEN)
-        rows = list(rows.select_for_update().order_by("at"))
+        waiting = Notice.objects.filter(tenant=tenant, user_id=user_id, mail=MailState.OPEN)
+        rows = list(waiting.select_for_update().order_by("at"))
         members = Membership.objects.select_related("user", "tenant")
         member = members.filter(tenant=tenant, user_id=user_id, user__is_active=True).first()
         if not rows or member is None:

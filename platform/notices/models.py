@@ -41,9 +41,7 @@ class Notice(TenantModel):
     (``notices.sources``).
     """
 
-    user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+", db_index=True
-    )
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     kind = models.CharField(max_length=20, help_text="What the thing is: answer, approval, import, …")
     object_id = models.BigIntegerField()
     state = models.CharField(max_length=20, help_text="What has become of it.")

@@ -15,9 +15,15 @@ async function look() {
   timer = setTimeout(look, wait);
 }
 
-addEventListener("online", look);
-document.addEventListener("visibilitychange", () => {
-  if (!document.hidden) look();
+const isAway = location.pathname !== document.body.dataset.own; // it stands for another page
+document.getElementById("again").addEventListener("click", () => {
+  if (isAway) location.reload();
+  else location.assign("/");
 });
-document.getElementById("again").addEventListener("click", () => location.reload());
-timer = setTimeout(look, wait);
+if (isAway) {
+  addEventListener("online", look);
+  document.addEventListener("visibilitychange", () => {
+    if (!document.hidden) look();
+  });
+  timer = setTimeout(look, wait);
+}

@@ -23,6 +23,7 @@ from tenancy.scope import tenant_scope
 from tests.browser.conftest import sign_in
 from tests.browser.portal import Portal, paper
 from tests.cast import Cast
+from tests.notices.test_walls import imported, put
 
 AXE = Path(__file__).parent / "vendor" / "axe-core" / "axe.min.js"
 AXE_SHA256 = "29348999450cdf2849a8e70b7912fc2da85a849da39c0d0d5394f51d4a9ed95c"  # axe-core 4.14.1
@@ -206,7 +207,13 @@ def test_drawer_and_dialogs_pass_axe_when_they_are_open(new_page: Callable[..., 
     problems: list[str] = []
     page = new_page(bypass_csp=True, viewport=NARROW, has_touch=True)
     sign_in(page, cast.user("member").email)
+    with tenant_scope(cast.tenant.pk):
+        put(cast, imported(cast, "Manuals").pk)
     page.goto("/")
+    page.locator("#bell").click()
+    expect(page.get_by_role("region", name="Notifications")).to_contain_text("Manuals")
+    examine(page, "bell", "light-390", problems)
+    page.keyboard.press("Escape")
     page.get_by_role("button", name="Open navigation").click()
     expect(page.locator("#drawer")).to_be_visible()
     examine(page, "drawer", "light-390", problems)

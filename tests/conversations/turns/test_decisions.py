@@ -13,6 +13,7 @@ from apps.conversations.chat.frames import answer_frames
 from apps.conversations.models import Turn
 from apps.conversations.toolset import bundle as tools
 from basics.errors import Conflict
+from notices.selectors import notice_list
 from runs.models import PendingDecision, Run
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
@@ -127,7 +128,13 @@ async def test_page_shows_the_call_and_takes_the_decision(
     turn = await _parked(cast, lane_threads, monkeypatch)
     waiting = await sync_to_async(_waiting)(turn)
 
+    def told() -> list[tuple[str, str]]:
+        with tenant_scope(cast.tenant.pk):
+            found = notice_list(tenant=cast.tenant, actor=cast.actor("member"))
+            return [(str(one.text), one.url) for one in found]
+
     def look_and_decide() -> None:
+        assert told() == [("Approval needed", _url(cast, turn, ""))]
         client = _client(cast)
         html = client.get(_url(cast, turn, "")).content.decode()
         assert "send_letter" in html
@@ -149,6 +156,7 @@ async def test_page_shows_the_call_and_takes_the_decision(
     assert (ended.run.status, ended.is_active) == ("completed", False)
     assert ended.said["assistant"] == "I write. \n\nIt is on its way."
     assert sent == ["Bob"]
+    assert await sync_to_async(told)() == [("Answer ready", _url(cast, turn, ""))]
 
 
 async def test_turn_is_closed_when_a_parked_answer_is_stopped_or_deleted(
