@@ -36,3 +36,32 @@ def test_every_row_goes_and_what_migrate_made_stays(many: int, monkeypatch: pyte
     assert rows_left() == []
     assert sweeping.rows_left() == {}
     assert ContentType.objects.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_sweep_goes_on_after_a_test_that_cut_every_connection() -> None:
+    Side()
+    assert sweeping.rows_left() != {}
+    with as_login_role(), connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(pg_terminate_backend(pid, 5000)) FROM pg_stat_activity "
+            "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+        assert cursor.fetchone()[0] >= 1
+    sweeping.sweep()
+    assert sweeping.rows_left() == {}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_nothing_that_a_test_sets_on_its_connection_stays() -> None:
+    with as_login_role(), connection.cursor() as cursor:
+        before = connection.connection.info.backend_pid
+        cursor.execute("SET statement_timeout = '7s'; SELECT pg_advisory_lock(7); LISTEN something")
+    sweeping.after_commits()
+    with as_login_role(), connection.cursor() as cursor:
+        assert connection.connection.info.backend_pid == before, "another connection costs Postgres 80 ms"
+        cursor.execute(
+            """SELECT current_setting('statement_timeout'), (SELECT count(*) FROM pg_listening_channels()),
+                      (SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid())"""
+        )
+        assert cursor.fetchone() == ("0", 0, 0)

@@ -124,12 +124,13 @@ class Relay:
         self.kills = {"sender": 0, "receiver": 0}
 
     def _popen(self, command: list[str]) -> subprocess.Popen[bytes]:
+        is_spoken_with = SENDERS in command
         return subprocess.Popen(
             [sys.executable, *command],
             env=self._env,
             cwd=ROOT,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE if SENDERS in command else self.log,
+            stdin=subprocess.PIPE if is_spoken_with else None,
+            stdout=subprocess.PIPE if is_spoken_with else self.log,
             stderr=self.log,
         )
 
