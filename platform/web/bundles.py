@@ -42,7 +42,14 @@ BUNDLES: Mapping[str, Sequence[str]] = {
     ],
     "core.js": ["vendor/htmx/htmx.min.js", "vendor/htmx/hx-sse.min.js"],
     "page.js": ["js/words.js", "js/shell.js", "js/stream.js"],
-    "chat.js": ["js/citations.js", "js/chat.js", "js/answers.js", "js/attach.js", "js/mentions.js"],
+    "chat.js": [
+        "js/citations.js",
+        "js/chat.js",
+        "js/answers.js",
+        "js/attach.js",
+        "js/mentions.js",
+        "js/voice.js",
+    ],
     "passkeys.js": ["js/words.js", "js/passkeys.js"],  # for pages before a sign-in, which have no page.js
 }
 WORDS = "js/words.js"

@@ -47,6 +47,7 @@ from apps.conversations.models import Attachment, Citation, Feedback, Message, T
 from runs.models import Run, RunStatus
 from runs.providers import is_extractive, model_label
 from runs.transcript import Transcript
+from toolloop.languages import TAGS, language_name
 
 _PHASES = {
     "queued": gettext_lazy("Waiting to start"),
@@ -98,6 +99,7 @@ class TurnView:
         unsupported: sentences that did not pass when they were compared with their sources.
         unchecked: sentences that were not compared, as their source is in another language.
         compared: what the sentences were compared with, in a line; "" where it is not kept.
+        language: BCP 47 tag of the answer's language, by which a voice is chosen; "" while it is under way or where it isn't plain.
     """
 
     pk: int
@@ -122,6 +124,7 @@ class TurnView:
     request_id: str = ""
     limit_message: str = ""
     has_text: bool = False
+    language: str = ""
     tool_cards: list[ToolCard] = field(default_factory=list)
     decisions: list[DecisionCard] = field(default_factory=list)
     decided: list[DecidedLine] = field(default_factory=list)
@@ -280,6 +283,7 @@ def turn_view_ended(
     view.citations = citation_cards(run.pk, rows)
     view.blocks = answer_blocks(cited, run.pk, view.citations)
     view.has_text = bool(cited.text.strip())
+    view.language = TAGS.get(language_name(cited.text), "")
     calls = list(calls)
     view.tool_cards, view.plan = tool_cards(calls), calls_plan(calls, is_over=True)
     view.decided = decided_lines(decided)
