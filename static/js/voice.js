@@ -14,7 +14,7 @@ function variantOf(language) {
 // --- dictation -----------------------------------------------------------------------------------------------------------
 const Recognition = window.SpeechRecognition ?? window.webkitSpeechRecognition;
 const KEY = "gw.dictation";
-const dictate = $("dictate"), notice = $("dictate-notice"), heard = $("heard");
+const dictate = $("dictate"), notice = $("dictate-notice"), heard = $("heard"), problem = $("composer-error");
 const PROBLEMS = {
   "not-allowed": () =>
     gettext(
@@ -48,17 +48,26 @@ function listen() {
   });
   mine.addEventListener("error", (e) => {
     if (mine !== listening || e.error === "aborted") return;
-    gw.toast((PROBLEMS[e.error] ?? PROBLEMS["service-not-allowed"])());
+    failed(e.error);
   });
   mine.addEventListener("end", () => mine === listening && shown(null));
   try {
     mine.start();
   } catch { // it has begun somewhere else
-    return gw.toast(PROBLEMS["service-not-allowed"]());
+    return failed("service-not-allowed");
   }
   if (!box.selectionEnd) box.setSelectionRange(box.value.length, box.value.length); // nobody has put the cursor anywhere
+  problem.replaceChildren();
   shown(mine);
   gw.announce(gettext("Listening. Press Escape to stop."));
+}
+/** Say above the message box why nothing is heard, until the next attempt. */
+function failed(error) {
+  const alert = document.createElement("p");
+  alert.className = "alert bad";
+  alert.setAttribute("role", "alert");
+  alert.textContent = (PROBLEMS[error] ?? PROBLEMS["service-not-allowed"])();
+  problem.replaceChildren(alert);
 }
 /** Show whether somebody is listened to. */
 function shown(recognition) {

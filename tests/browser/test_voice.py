@@ -116,7 +116,7 @@ def test_question_is_dictated(portal: Portal, new_page: Callable[..., Page], cas
     expect(line).to_be_visible()
     page.evaluate("fail('not-allowed')")
     expect(line).to_be_hidden()
-    expect(page.locator("#toast")).to_contain_text("does not allow the microphone")
+    expect(page.locator("#composer-error")).to_contain_text("does not allow the microphone")
     expect(portal.box).to_have_value("What is the notice period for?")
     shot(page, "voice-denied")
 
