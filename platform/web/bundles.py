@@ -44,7 +44,14 @@ BUNDLES: Mapping[str, Sequence[str]] = {
     ],
     "core.js": ["vendor/htmx/htmx.min.js", "vendor/htmx/hx-sse.min.js"],
     "page.js": ["js/words.js", "js/shell.js", "js/stream.js", "js/notices.js"],
-    "chat.js": ["js/citations.js", "js/chat.js", "js/answers.js", "js/attach.js", "js/mentions.js"],
+    "chat.js": [
+        "js/citations.js",
+        "js/chat.js",
+        "js/answers.js",
+        "js/attach.js",
+        "js/mentions.js",
+        "js/voice.js",
+    ],
     # The offline page, which a browser keeps (web.views.installed).
     "offline.css": ["css/offline.css"],
     "offline.js": ["js/offline.js"],

@@ -109,7 +109,8 @@ def head_as_get(get_response: Callable[[HttpRequest], Any]) -> Callable[[HttpReq
 
 
 async def _no_pieces() -> AsyncIterator[bytes]:
-    for piece in ():
+    nothing: list[bytes] = []
+    for piece in nothing:
         yield piece
 
 

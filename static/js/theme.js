@@ -1,5 +1,6 @@
-// Theme: "auto" (the system's), "light" or "dark", kept in localStorage. Loaded in <head> without
-// defer, so that the choice stands before the first paint; it is small for that reason.
+// Theme: "auto" (the system's), "light" or "dark", kept in localStorage; and what this browser can do, by which a page has
+// some buttons or not (voice.js). Loaded in <head> without defer, so that both stand before the first paint; it is small for
+// that reason.
 (() => {
   const KEY = "gw.theme";
   const root = document.documentElement;
@@ -18,6 +19,8 @@
     }
   };
   apply(read());
+  root.toggleAttribute("data-dictates", "SpeechRecognition" in window || "webkitSpeechRecognition" in window);
+  root.toggleAttribute("data-speaks", "speechSynthesis" in window);
   document.addEventListener("DOMContentLoaded", () => apply(read()));
   document.addEventListener("click", (e) => {
     const button = e.target.closest("[data-theme-choice]");

@@ -56,3 +56,30 @@ def test_another_model_is_chosen_where_an_answer_failed_and_the_title_comes_with
     portal.wait_end()
     expect(page.locator("#conversation-title")).to_have_text("Will the model answer?")
     expect(page.locator("#recent-a a[aria-current]")).to_contain_text("Will the model answer?")
+
+
+def test_card_that_takes_the_place_of_a_running_one_of_another_kind_comes_to_life(portal: Portal) -> None:
+    """The call is shown running before it is a note that reads itself: in a fast answer the page never sees the first."""
+    page = portal.page
+    portal.open()
+    after = '<div class="remembered" id="r0-t1" hx-get="/kept/" hx-trigger="load" hx-swap="innerHTML"></div>'
+    failed = '<details class="tool" id="r0-t2" data-failed><summary>Failed</summary></details>'
+    page.route("**/frame/", lambda route: route.fulfill(content_type="text/html", body=f"{after}{failed}"))
+    page.route("**/kept/", lambda route: route.fulfill(content_type="text/html", body="<p>Kept in mind</p>"))
+    page.evaluate("""() => {
+      const work = document.createElement("div"), ask = document.createElement("button");
+      work.id = "r0-work";
+      work.innerHTML = `<details class="tool" id="r0-t1" open><summary>Running</summary></details>
+        <div class="remembered" id="r0-t2">Running</div><details class="tool" id="r0-t3"></details>`;
+      for (const [name, value] of Object.entries({get: "/frame/", target: "#r0-work", swap: "blocks"})) {
+        ask.setAttribute(`hx-${name}`, value);
+      }
+      ask.id = "ask-frame";
+      document.querySelector("#main").append(work, ask);
+      htmx.process(ask);
+      ask.click();
+    }""")
+    work = page.locator("#r0-work")
+    expect(work.locator("div#r0-t1")).to_have_text("Kept in mind")
+    expect(work.locator("details#r0-t2")).to_have_attribute("open", "")
+    assert work.evaluate("(el) => [...el.children].map((c) => c.id)") == ["r0-t1", "r0-t2", "r0-t3"]

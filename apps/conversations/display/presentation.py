@@ -49,6 +49,7 @@ from runs.failures import failure_kind
 from runs.models import Run, RunStatus
 from runs.providers import is_extractive, model_label
 from runs.transcript import Transcript
+from toolloop.languages import TAGS, language_name
 
 _PHASES = {
     "queued": gettext_lazy("Waiting to start"),
@@ -103,6 +104,7 @@ class TurnView:
         unsupported: sentences that did not pass when they were compared with their sources.
         unchecked: sentences that were not compared, as their source is in another language.
         compared: what the sentences were compared with, in a line; "" where it is not kept.
+        language: BCP 47 tag of the answer's language, by which a voice is chosen; "" while it is under way or where it isn't plain.
     """
 
     pk: int
@@ -131,6 +133,7 @@ class TurnView:
     request_id: str = ""
     limit_message: str = ""
     has_text: bool = False
+    language: str = ""
     tool_cards: list[ToolCard] = field(default_factory=list)
     decisions: list[DecisionCard] = field(default_factory=list)
     decided: list[DecidedLine] = field(default_factory=list)
@@ -313,6 +316,7 @@ def turn_view_ended(
     view.citations = citation_cards(run.pk, rows)
     _calls_add(view, cited, list(calls), is_over=True)
     view.has_text = bool(cited.text.strip())
+    view.language = TAGS.get(language_name(cited.text), "")
     view.decided = decided_lines(decided)
     view.removed_citations = turn.removed_markers
     if run.started_at is not None and run.finished_at is not None:
