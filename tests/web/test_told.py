@@ -112,7 +112,7 @@ def test_every_room_tells_why_in_the_readers_language(cast: Cast) -> None:
             tenant=tenant, actor=cast.actor("owner"), name="x", scopes=sorted(KEY_SCOPES)
         )
     headers = {"Authorization": f"Bearer {secret}", "Accept-Language": "de"}
-    said = Client(headers=headers).get(f"/api/v1/documents/{document.pk}/").json()
+    said = Client(headers=headers).get(f"/api/v1/documents/{document.pk}").json()
     assert (said["error_code"], said["error_message"]) == ("corrupt_file", ENGLISH)
     assert said["warnings"] == [ENGLISH]
     with tenant_scope(tenant.pk):
