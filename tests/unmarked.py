@@ -229,5 +229,6 @@ def _is_bare(text: ast.expr) -> bool:
 
 def _says_itself(part: ast.stmt) -> bool:
     """Tell whether a class takes another first argument than a code: then its own module says what it says."""
-    is_init = isinstance(part, ast.FunctionDef) and part.name == "__init__"
-    return is_init and [one.arg for one in part.args.args[1:3]] != ["code", "message"]
+    if not isinstance(part, ast.FunctionDef) or part.name != "__init__":
+        return False
+    return [one.arg for one in part.args.args[1:3]] != ["code", "message"]

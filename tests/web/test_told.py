@@ -11,7 +11,9 @@ from django.db import connection, models
 from django.test import Client
 from django.utils.translation import override
 
+from apps.collections.imports.reasons import problems_named
 from apps.collections.ingestion.detect import detect
+from apps.collections.ingestion.sources.base import Reason
 from apps.collections.ingestion.types import ReadFailure
 from apps.collections.models import Document, Import
 from apps.datasets.models import DatasetImport, GenerationItem, GenerationJob
@@ -110,7 +112,7 @@ def test_every_room_tells_why_in_the_readers_language(cast: Cast) -> None:
             tenant=tenant, actor=cast.actor("owner"), name="x", scopes=sorted(KEY_SCOPES)
         )
     headers = {"Authorization": f"Bearer {secret}", "Accept-Language": "de"}
-    said = Client(headers=headers).get(f"/api/v1/documents/{document.pk}/").json()
+    said = Client(headers=headers).get(f"/api/v1/documents/{document.pk}").json()
     assert (said["error_code"], said["error_message"]) == ("corrupt_file", ENGLISH)
     assert said["warnings"] == [ENGLISH]
     with tenant_scope(tenant.pk):
@@ -143,6 +145,13 @@ def test_a_real_failure_comes_through_its_job(cast: Cast, tmp_path: Path) -> Non
                     [cast.tenant.pk, job.pk],
                 )
                 assert english(cursor.fetchone()[0]) == job.error_message
+
+
+def test_every_reason_of_an_import_has_a_name() -> None:
+    row = Import(problems=[{"reason": str(reason)} for reason in Reason] + [{"reason": "of_later"}])
+    *named, unknown = (problem["name"] for problem in problems_named(row))
+    assert not [name for name in named if "_" in str(name)]
+    assert unknown == "of_later"
 
 
 def test_a_short_column_keeps_the_english(settings: Any) -> None:

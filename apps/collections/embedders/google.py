@@ -117,7 +117,8 @@ def _translated(error: APIError) -> EmbeddingError:
     if error.code >= 500 or error.code == 408:
         return EmbeddingError("embedder_unavailable", _("Gemini is overloaded."), retryable=True)
     return EmbeddingError(
-        "embedder_bad_request", _("Gemini refused the request: %(value)s.") % {"value": message.rstrip(".")}
+        "embedder_bad_request",
+        _("Gemini refused the request: %(message)s.") % {"message": message.rstrip(".")},
     )
 
 

@@ -142,8 +142,8 @@ def _build(target: Path, precision: Precision) -> None:
             said = outcome.stderr.strip().splitlines()
             raise EmbeddingError(
                 "embedder_misconfigured",
-                _("The embedder's model could not be built: %(value)s")
-                % {"value": said[-1] if said else "no reason given"},
+                _("The embedder's model could not be built: %(reason)s")
+                % {"reason": said[-1] if said else "no reason given"},
                 data={"stderr": outcome.stderr[-2000:]},
             )
         note = Path(folder) / "digest"

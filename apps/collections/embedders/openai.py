@@ -122,7 +122,7 @@ def _translated(error: APIError) -> EmbeddingError:
     if isinstance(error, openai.APIStatusError):
         return EmbeddingError(
             "embedder_bad_request",
-            _("OpenAI refused the request: %(value)s.") % {"value": error.message[:300].rstrip(".")},
+            _("OpenAI refused the request: %(message)s.") % {"message": error.message[:300].rstrip(".")},
         )
     return not_understood("OpenAI")
 

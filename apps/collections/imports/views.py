@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.core.paginator import Paginator
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
@@ -13,6 +15,7 @@ from apps.collections.imports import selectors as import_selectors
 from apps.collections.imports import services
 from apps.collections.imports.forms import ImportForm
 from apps.collections.imports.limits import paths_allowed
+from apps.collections.imports.reasons import problems_named
 from apps.collections.models import Collection, Import
 from basics.errors import Conflict, Invalid
 from web.requests import TenantRequest, allowed
@@ -61,7 +64,7 @@ def detail(request: TenantRequest, tenant_slug: str, pk: int, import_pk: int) ->
     if request.headers.get("HX-Request"):
         return _state(request, row.collection, row)
     collection = selectors.collection_get(actor=request.actor, pk=pk)
-    context = section(request, collection, "documents") | {"row": row}
+    context = section(request, collection, "documents") | _shown(row)
     return render(request, "collections/import.html", context)
 
 
@@ -84,4 +87,8 @@ def retry(request: TenantRequest, tenant_slug: str, pk: int, import_pk: int) -> 
 
 
 def _state(request: TenantRequest, collection: Collection, row: Import) -> HttpResponse:
-    return render(request, "collections/_import.html", {"collection": collection, "row": row})
+    return render(request, "collections/_import.html", {"collection": collection} | _shown(row))
+
+
+def _shown(row: Import) -> dict[str, Any]:
+    return {"row": row, "problems": list(problems_named(row))}

@@ -363,7 +363,7 @@ def _solved_cost(
 
 
 def _notes(criteria: Sequence[Criterion], a: ArmScores, b: ArmScores) -> list[str]:
-    notes = []
+    notes: list[str] = []
     other = [label(c.name) for c in criteria if not c.same_author]
     if other:
         notes.append(_("Scored by different scorers in A and B: %(scores)s.") % {"scores": ", ".join(other)})
