@@ -284,7 +284,7 @@ def test_chosen_built_ins_come_in_a_stable_order_and_unknown_ones_are_refused():
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-async def test_numbers_that_make_no_chart_are_refused_with_what_would(given: dict, said: str):
+async def test_numbers_that_make_no_chart_are_refused_with_what_would(given: dict[str, object], said: str):
     result = await run("draw_chart", **{"kind": "bar", "title": "T", "series": [{"values": [1, 2]}], **given})
     assert result.is_error
     assert said in result.content
@@ -299,8 +299,9 @@ async def test_charts_are_kept_as_they_are_drawn():
         assert f"figure:{chart.key})" in result.content
         assert chart.series[0].name == "One line"
         assert len(chart.title) < 200
-    assert list(chart.series[0].y) == [1, 1]
-    assert [row[0] for row in chart.rows()] == ["From", 1, 1.75]
+        if kind == "histogram":
+            assert list(chart.series[0].y) == [1, 1]
+            assert [row[0] for row in chart.rows()] == ["From", 1, 1.75]
     assert [Chart.from_json(left) for left in (None, "Removed.", {"kind": "bar"}, {"series": 1})] == [
         None
     ] * 4

@@ -47,6 +47,7 @@ from tests.conversations.support import answer, ask, fresh
 from tests.runs.support import events_of
 from tests.tools.connectors.mcp_support import served
 from tests.tools.sources.support import granted, source_made
+from toolloop.messages import ToolResult
 from toolloop.providers.scripted import ScriptedProvider, call, calls, says
 from toolloop.tools.charting import chart_made
 
@@ -137,6 +138,7 @@ async def test_a_chart_and_a_picture_are_shown_handed_on_and_gone_with_their_con
 ) -> None:
     turn, provider = drawn
     result = provider.requests[-1].messages[2]
+    assert isinstance(result, ToolResult)
     assert [part.media_type for part in result.parts] == ["image/png"]
     assert b"trailing" not in base64.b64decode(result.parts[0].data), "not the file that came"
     for said in ("Drawn.", "image/svg+xml", "million pixels", "damaged", f"figure:{picture_key()}"):
@@ -279,6 +281,7 @@ async def test_a_live_page_ends_as_a_reload_shows_it_and_a_model_without_eyes_is
     turn: Turn = await sync_to_async(ask)(cast, "Draw.")
     await answer(turn, lane_threads)
     result = provider.requests[-1].messages[2]
+    assert isinstance(result, ToolResult)
     assert result.parts == ()
     assert "can't be shown to you" in result.content
     assert await sync_to_async(picture_row)(cast)
