@@ -273,7 +273,7 @@ def _r(value: float) -> float:
 
 def numbers_csv(rows: Iterable[Sequence[str | float | None]]) -> str:
     """Return a table as CSV; a text that a spreadsheet would take for a formula is marked as text."""
-    return "".join(",".join(_cell(cell) for cell in row) + "\r\n" for row in rows)
+    return "".join(",".join(_cell(cell) for cell in row) + "\n" for row in rows)
 
 
 def _cell(cell: str | float | None) -> str:

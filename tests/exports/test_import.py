@@ -15,6 +15,7 @@ from django.db.models import JSONField
 
 from apps.collections.models import Chunk, Document, FileBlob, Import, RepositoryPack
 from apps.collections.storage.originals import file_key
+from apps.conversations.models import Picture
 from apps.datasets.models import DatasetCheck, DatasetExport, DatasetImport
 from apps.datasets.rows.files import dataset_file_key, written_key
 from exports.files import workspace_export
@@ -54,9 +55,9 @@ def files_name(side: Side) -> list[str]:
             key = dataset_file_key(tenant.pk, row.dataset_id, f"import-{uuid4().hex}")
             keys += _named(row, "file", key, "rows")
             keys += _named(row, "errors_file", written_key(row, "errors"), "errors")
-        for row in FileBlob.objects.all():
+        for row in (*FileBlob.objects.all(), *Picture.objects.all()):
             content = b"earlier words"
-            FileBlob.objects.filter(pk=row.pk).update(
+            type(row).objects.filter(pk=row.pk).update(
                 content=content, sha256=hashlib.sha256(content).hexdigest(), size=len(content)
             )
     return keys

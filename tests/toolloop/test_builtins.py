@@ -13,6 +13,7 @@ from toolloop.messages import ToolCall, ToolResult
 from toolloop.tools import Toolset
 from toolloop.tools.arithmetic import CannotCalculate, calculated
 from toolloop.tools.builtins import BUILTINS, builtin_tools
+from toolloop.tools.charting import Chart
 from toolloop.tools.context import ToolContext
 from toolloop.tools.runtime import call_prepare, call_run
 
@@ -261,3 +262,46 @@ def test_chosen_built_ins_come_in_a_stable_order_and_unknown_ones_are_refused():
         builtin_tools(["calculator"])
     with pytest.raises(ConfigurationError, match="Nowhere"):
         builtin_tools(timezone="Nowhere/Town")
+
+
+# --- charts -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"kind": "pie"}, "kind"),
+        ({"series": []}, "series"),
+        ({"title": " "}, "title"),
+        ({"labels": ["a"]}, "give one value for each label"),
+        ({"series": [{"values": [None, None]}]}, "at least one number"),
+        ({"series": [{"values": [1, 1e300]}]}, "too large"),
+        ({"series": [{"values": [1], "name": "a"}, {"values": [1], "name": "a"}]}, "same name"),
+        ({"kind": "scatter"}, "as many x as values"),
+        ({"kind": "line", "series": [{"values": [1, 2], "x": [1]}]}, "as many x as values"),
+        ({"series": [{"values": [1] * 200}]}, "bars fit"),
+        ({"series": [{"values": [1] * 1_500}, {"values": [1] * 1_500}]}, "at most 2,000"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+async def test_numbers_that_make_no_chart_are_refused_with_what_would(given: dict[str, object], said: str):
+    result = await run("draw_chart", **{"kind": "bar", "title": "T", "series": [{"values": [1, 2]}], **given})
+    assert result.is_error
+    assert said in result.content
+
+
+async def test_charts_are_kept_as_they_are_drawn():
+    for kind, more in (("line", {}), ("bar", {}), ("scatter", {"x": [3, 1, 2]}), ("histogram", {})):
+        series = [{"name": "One\n  line", "values": [1, None, 2.5], **more}]
+        result = await run("draw_chart", kind=kind, title="T" * 500, series=series)
+        chart = Chart.from_json(json.loads(json.dumps(result.payload["chart"])))
+        assert chart is not None
+        assert f"figure:{chart.key})" in result.content
+        assert chart.series[0].name == "One line"
+        assert len(chart.title) < 200
+        if kind == "histogram":
+            assert list(chart.series[0].y) == [1, 1]
+            assert [row[0] for row in chart.rows()] == ["From", 1, 1.75]
+    assert [Chart.from_json(left) for left in (None, "Removed.", {"kind": "bar"}, {"series": 1})] == [
+        None
+    ] * 4

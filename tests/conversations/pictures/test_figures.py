@@ -9,7 +9,7 @@ import json
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, Iterator
 from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,9 @@ from mcp.server.mcpserver import MCPServer
 from mcp.types import ImageContent, TextContent, ToolAnnotations
 from PIL import Image
 
+from apps.conversations.chat.frames import answer_frames
 from apps.conversations.display.figures import turn_figures
+from apps.conversations.display.presentation import turn_view_new
 from apps.conversations.models import Conversation, Picture, Turn
 from apps.conversations.sharing.services import share_create
 from apps.conversations.transcript.selectors import turn_list
@@ -38,10 +40,14 @@ from runs.retention import runs_empty
 from tenancy.scope import tenant_scope
 from tenancy.services import api_key_create
 from tests.cast import Cast
+from tests.conversations.chat.test_stream import messages, page_of, parts, reload, target
+from tests.conversations.dom import apply, shape
 from tests.conversations.memory.test_walls import Model, browser, model  # noqa: F401
 from tests.conversations.support import answer, ask, fresh
+from tests.runs.support import events_of
 from tests.tools.connectors.mcp_support import served
 from tests.tools.sources.support import granted, source_made
+from toolloop.messages import ToolResult
 from toolloop.providers.scripted import ScriptedProvider, call, calls, says
 from toolloop.tools.charting import chart_made
 
@@ -132,6 +138,7 @@ async def test_a_chart_and_a_picture_are_shown_handed_on_and_gone_with_their_con
 ) -> None:
     turn, provider = drawn
     result = provider.requests[-1].messages[2]
+    assert isinstance(result, ToolResult)
     assert [part.media_type for part in result.parts] == ["image/png"]
     assert b"trailing" not in base64.b64decode(result.parts[0].data), "not the file that came"
     for said in ("Drawn.", "image/svg+xml", "million pixels", "damaged", f"figure:{picture_key()}"):
@@ -259,16 +266,45 @@ def picture_row(cast: Cast) -> Picture:
         return Picture.objects.get()
 
 
-async def test_a_model_that_takes_no_images_is_told_so(
+async def test_a_live_page_ends_as_a_reload_shows_it_and_a_model_without_eyes_is_told_so(
     cast: Cast,
     lane_threads: Executor,
     model: Model,  # noqa: F811
     studio: ToolSource,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    provider = model(calls(call("shop_render", what="plain")), says("Done."))
+    provider = model(
+        calls(call("shop_render", what="plain")),
+        calls(call("draw_chart", **SALES)),
+        says(["Look:\n\n", f"![By month](figure:{KEY})\n\n", "Done."]),
+    )
     turn: Turn = await sync_to_async(ask)(cast, "Draw.")
     await answer(turn, lane_threads)
     result = provider.requests[-1].messages[2]
+    assert isinstance(result, ToolResult)
     assert result.parts == ()
     assert "can't be shown to you" in result.content
     assert await sync_to_async(picture_row)(cast)
+    turn = await sync_to_async(fresh)(turn)
+    events = await sync_to_async(events_of)(turn.run)
+
+    async def one_by_one(tenant_id: int, run: int, seq: int) -> AsyncGenerator[Any, None]:
+        for event in events:
+            yield [event]
+
+    monkeypatch.setattr("apps.conversations.chat.frames.events_follow", one_by_one)
+    page = page_of(cast, turn, turn_view_new(turn, turn.run, ""))
+    places = []
+    async for piece in answer_frames(target(cast, turn), 0):
+        for ident, event, data in messages(piece):
+            if ident is not None and not event:
+                apply(page, data)
+                drawn = [
+                    json.dumps(shape(page.find(f"r{turn.run_id}-{name}"))) for name in ("work", "blocks")
+                ]
+                places.append(tuple("graph" in html for html in drawn))
+    assert (True, False) in places
+    assert places[-1] == (False, True)
+    assert (True, True) not in places
+    final = await sync_to_async(reload)(cast, turn)
+    assert parts(page, turn.run_id) == parts(final, turn.run_id)

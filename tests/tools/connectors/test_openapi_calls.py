@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import gzip
 import json
 import socket
@@ -16,6 +17,8 @@ from apps.tools.connectors import http
 from tests.tools.connectors.http_server import ApiServer, Sent, api_serving
 from tests.tools.connectors.openapi_calls import call, secret, source_of
 from toolloop.messages import ToolResult
+
+GIF = base64.b64decode("R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7")
 
 CANARY = 'canary-8f3b/1e77+sec"ret'
 
@@ -200,10 +203,12 @@ def test_plain_json_answer_is_kept(value: Any, api: ApiServer) -> None:
         (200, {}, b"plain", "plain"),
         (204, {}, b"", "Done (status 204)"),
         (200, {"Content-Type": "image/png"}, b"\x89PNG\x00\x01", "6 bytes of image/png"),
+        (200, {"Content-Type": "text/plain"}, GIF, "The answer is a picture."),
+        (200, {"Content-Type": "image/png"}, GIF[:20], "Picture 1 isn't shown."),
         (200, {}, b"\x00\x01\xff", "can't be shown"),
         (200, {"Content-Type": "text/plain; charset=nonsense"}, b"abc", "abc"),
     ],
-    ids=["latin", "unnamed", "empty", "image", "bytes", "charset"],
+    ids=["latin", "unnamed", "empty", "image", "picture", "half", "bytes", "charset"],
 )
 def test_answer_that_is_no_json_is_told(
     api: ApiServer, status: int, headers: dict[str, str], body: bytes, words: str
@@ -212,6 +217,7 @@ def test_answer_that_is_no_json_is_told(
     result = call(source_of(api.url), operation())
     assert not result.is_error
     assert words in result.content
+    assert [part.media_type for part in result.parts] == (["image/png"] if body == GIF else [])
 
 
 @pytest.mark.parametrize(
