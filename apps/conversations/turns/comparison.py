@@ -77,7 +77,7 @@ def head_decide(conversation: Conversation) -> int:
 
     It is the one that is shown first, unless the other alone has an answer.
     """
-    head = Turn.objects.select_related("run").get(pk=conversation.head_id, conversation=conversation)
+    head = Turn.objects.select_related("run").get(pk=conversation.head_id or 0, conversation=conversation)
     other = turn_alongside(head)
     if other is not None and other.run.answer.strip() and not head.run.answer.strip():
         head = other
