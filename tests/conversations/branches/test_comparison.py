@@ -26,6 +26,7 @@ from apps.conversations.transcript.branch_tree import Tree
 from apps.conversations.turns import conversations
 from apps.conversations.turns import queue as turns_queue
 from apps.conversations.turns import services as turns_services
+from apps.datasets.rows.dataset_services import dataset_create
 from basics.errors import Conflict, DomainError, Invalid
 from budgets.ledger import BudgetExceeded
 from runs.models import Run, RunStatus
@@ -231,7 +232,8 @@ def test_keeping_one_stops_the_other_and_can_be_feedback(cast: Cast) -> None:
     assert kept(first, second) == [False, True]
 
     with tenant_scope(cast.tenant.pk):
-        (row,) = feedback_list(actor=cast.actor("owner"))
+        given: list[Any] = list(feedback_list(actor=cast.actor("owner")))
+        (row,) = given
         assert (row.turn_id, row.verdict, row.reason, row.other_model) == (
             second.pk,
             "good",
@@ -243,8 +245,10 @@ def test_keeping_one_stops_the_other_and_can_be_feedback(cast: Cast) -> None:
     act(cast, keep, second, gives_feedback=True)
     with tenant_scope(cast.tenant.pk):
         assert Feedback.objects.get().comment == "Short."
+    with tenant_scope(cast.tenant.pk):
+        dataset_create(tenant=cast.tenant, actor=cast.actor("owner"), name="Preferred")
     page = client_of(cast, "owner").get(f"/t/{cast.tenant.slug}/datasets/from-feedback/").content.decode()
-    assert "compatible/one" in page or "one" in page
+    assert "Better than the answer of" in page
 
     alone = compare(cast, "Alone?", compare_with="")
     close(alone, "Yes.")
