@@ -6,5 +6,5 @@ are its settings and tested as such; speed is measured in benchmarks/.
 
 from __future__ import annotations
 
-PATIENCE_S = 40.0
+PATIENCE_S = 480.0
 """Longer than the sweeper takes to notice a wake-up that died with its worker, twice (jobs.sweeper.LOST_WAKE_UP_S)."""

@@ -18,9 +18,8 @@ FIRST, SECOND = "compatible/fake-search-words90-gap40-held", "compatible/fake-wo
 
 
 def compare(portal: Portal, text: str) -> None:
-    """Ask two models by keyboard alone."""
-    second = portal.page.get_by_label("Compare with")
-    second.select_option(SECOND)
+    """Ask the chosen model and a second one."""
+    portal.page.get_by_label("Compare with").select_option(SECOND)
     portal.ask(text)
 
 

@@ -325,7 +325,7 @@ def queue_fragment(request: TenantRequest, pk: int, *, after: int = 0) -> HttpRe
         "queued": queued_lines(**who),
         "turns": turns,
         # What follows one of two answers shows that one alone from now on.
-        "branch": shown if turns and any(turn.is_kept for turn in shown[:-1]) else [],
+        "branch": shown if turns and any(turn.is_kept for turn in shown[-len(turns) - 1 : -1]) else [],
         "last_pk": conversation.head_id or 0,
     }
     return render(request, "conversations/_queue_news.html", context)

@@ -40,9 +40,6 @@ class Feedback(TenantModel):
     created_at = models.DateTimeField(db_default=Now())
     updated_at = models.DateTimeField(auto_now=True)
 
-    other_model: str | None = None
-    """The model of the other answer to the same question, on a row that ``feedback_list`` has read; None without one."""
-
     objects = FeedbackQuerySet.as_manager()  # type: ignore[misc]
 
     class Meta:

@@ -29,11 +29,11 @@ class Tree:
     @property
     def shown(self) -> list[int]:
         """The branch that is shown, from the first question on; it ends with both answers where none is kept yet."""
-        *before, last = self.path(self.head) or [None]
-        for first, second in self.undecided.items():
-            if last in (first, second):
-                return [*before, first, second]
-        return self.path(self.head)
+        path = self.path(self.head)
+        for both in self.undecided.items():
+            if path and path[-1] in both:
+                return [*path[:-1], *both]
+        return path
 
     def path(self, last: int | None) -> list[int]:
         """Return the branch that ends with this turn, from the first question on; [] for None or an unknown one."""

@@ -135,8 +135,8 @@ def _turns(actor: Actor, conversation: Conversation) -> QuerySet[Turn]:
         }
     )
     said = Prefetch("messages", queryset=Message.objects.defer("words").order_by("pk"))
-    rows = rows.annotate(alongside_id=Subquery(turns_alongside().values("pk")[:1])).order_by("index")
-    return rows.select_related("run", "assistant_version").prefetch_related(said)
+    rows = rows.annotate(alongside_id=Subquery(turns_alongside().values("pk")[:1]))  # type: ignore[no-redef]
+    return rows.select_related("run", "assistant_version").prefetch_related(said).order_by("index")
 
 
 def turn_get(*, actor: Actor, conversation: Conversation, **where: Any) -> Turn:

@@ -33,7 +33,7 @@ def second_model(
             "An assistant answers with its own model, so there is nothing to compare. Use general chat."
         )
     elif model_checked(tenant, name) == conversation.model:
-        problem = _("Choose another model to compare with: this one answers already.")
+        problem = _("Choose another model to compare with: this one already answers.")
     if problem:
         raise Invalid("compare_invalid", problem, data={"fields": {"compare_with": [problem]}})
     return name
@@ -56,7 +56,10 @@ def turn_alongside(turn: Turn, *, lock: bool = False) -> Turn | None:
     other = turn.index + (1 if turn.side == 1 else -1)
     if lock:
         list(rows.filter(index__in=(turn.index, other)).order_by("pk").select_for_update())
-    return rows.select_related("run").filter(index=other).first()  # after the lock: its run as it is by now
+    found: Turn | None = (
+        rows.select_related("run").filter(index=other).first()
+    )  # after the lock: its run as it is by now
+    return found
 
 
 def side_keep(turn: Turn) -> None:
@@ -73,7 +76,7 @@ def head_decide(conversation: Conversation) -> int:
 
     It is the one that is shown first, unless the other alone has an answer.
     """
-    head = Turn.objects.select_related("run").get(pk=conversation.head_id, conversation=conversation)
+    head = Turn.objects.select_related("run").get(pk=conversation.head_id or 0, conversation=conversation)
     other = turn_alongside(head)
     if other is not None and other.run.answer.strip() and not head.run.answer.strip():
         head = other

@@ -97,7 +97,7 @@ def _context(request: TenantRequest) -> dict[str, Any]:
 
 
 def _line(one: Collected, pk: int, is_chosen: bool) -> dict[str, Any]:
-    said = one.feedback
+    said: Any = one.feedback  # of ``feedback_list``, which adds the other model
     reason = REASONS.get(one.verdict, {}).get(said.reason, "") if said else ""
     if said and said.reason == PREFERRED and said.other_model:
         reason = _("Better than the answer of %(model)s") % {"model": model_label(said.other_model)}

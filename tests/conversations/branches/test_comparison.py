@@ -26,9 +26,11 @@ from apps.conversations.transcript.branch_tree import Tree
 from apps.conversations.turns import conversations
 from apps.conversations.turns import queue as turns_queue
 from apps.conversations.turns import services as turns_services
+from apps.datasets.rows.dataset_services import dataset_create
 from basics.errors import Conflict, DomainError, Invalid
 from budgets.ledger import BudgetExceeded
 from runs.models import Run, RunStatus
+from runs.providers import provider_for
 from tenancy.scope import tenant_scope
 from tests.budgets.test_ledger import set_budget
 from tests.cast import Cast
@@ -37,6 +39,7 @@ from tests.conversations.chat.test_views import HTMX, client_of, key_headers, ur
 from tests.conversations.support import Library, answer, fresh
 from tests.patience import PATIENCE_S
 from tests.servers import wait_for
+from toolloop.errors import AuthFailed
 from toolloop.providers.scripted import ScriptedProvider, call, fails, says
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -55,7 +58,7 @@ def compare(cast: Cast, text: str = "Which?", conversation: Conversation | None 
         actor = cast.actor("member")
         if conversation is None:
             conversation = conversations.conversation_create(tenant=cast.tenant, actor=actor, model=ONE)
-        values = {"client_id": uuid.uuid4(), "compare_with": TWO} | more
+        values: Any = {"client_id": uuid.uuid4(), "compare_with": TWO} | more
         return turns_services.turn_submit(
             tenant=cast.tenant, actor=actor, conversation=conversation, text=text, **values
         )
@@ -113,7 +116,7 @@ async def test_both_answer_at_once_and_the_conversation_waits_for_both(
     passage = library.chunks[0].pk
     scripts = {
         ONE: [says("", call("search_documents", query="duty")), says(f"2.5 percent [c{passage}].")],
-        TWO: [fails("broken")],
+        TWO: [fails(AuthFailed("no key"))],
     }
     providers = {name: ScriptedProvider(script, by_history=True) for name, script in scripts.items()}
     monkeypatch.setattr(tasks, "provider_for", lambda tenant, model: providers[model])
@@ -229,7 +232,8 @@ def test_keeping_one_stops_the_other_and_can_be_feedback(cast: Cast) -> None:
     assert kept(first, second) == [False, True]
 
     with tenant_scope(cast.tenant.pk):
-        (row,) = feedback_list(actor=cast.actor("owner"))
+        given: list[Any] = list(feedback_list(actor=cast.actor("owner")))
+        (row,) = given
         assert (row.turn_id, row.verdict, row.reason, row.other_model) == (
             second.pk,
             "good",
@@ -241,8 +245,10 @@ def test_keeping_one_stops_the_other_and_can_be_feedback(cast: Cast) -> None:
     act(cast, keep, second, gives_feedback=True)
     with tenant_scope(cast.tenant.pk):
         assert Feedback.objects.get().comment == "Short."
+    with tenant_scope(cast.tenant.pk):
+        dataset_create(tenant=cast.tenant, actor=cast.actor("owner"), name="Preferred")
     page = client_of(cast, "owner").get(f"/t/{cast.tenant.slug}/datasets/from-feedback/").content.decode()
-    assert "compatible/one" in page or "one" in page
+    assert "Better than the answer of" in page
 
     alone = compare(cast, "Alone?", compare_with="")
     close(alone, "Yes.")
@@ -304,10 +310,9 @@ async def test_one_that_no_budget_has_room_for_fails_and_the_other_goes_on(
     with pytest.raises(BudgetExceeded):
         await sync_to_async(compare)(cast)
     first, second = await sync_to_async(both)(cast, compare_with="extractive")
-    asks = tasks.provider_for
     never = ScriptedProvider([says("Never asked.")], name="compatible")
     monkeypatch.setattr(
-        tasks, "provider_for", lambda tenant, model: never if model == ONE else asks(tenant, model)
+        tasks, "provider_for", lambda tenant, model: never if model == ONE else provider_for(tenant, model)
     )
     await answer(first, lane_threads)
     await answer(second, lane_threads)
