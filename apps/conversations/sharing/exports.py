@@ -47,12 +47,18 @@ def export_markdown(*, actor: Actor, conversation: Conversation) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def answer_markdown(*, actor: Actor, turn: Turn) -> str:
-    """Return one answer as Markdown, its markers ``[1]`` explained by its sources; as in ``export_markdown``."""
+def answer_markdown(*, actor: Actor, turn: Turn, has_pictures: bool = True) -> str:
+    """Return one answer as Markdown, its markers ``[1]`` explained by its sources; as in ``export_markdown``.
+
+    Args:
+        has_pictures: with the bytes of its pictures; otherwise with what they are called.
+    """
     rows = turn.citations.all()
     readable = documents_readable(actor, (row.document_id for row in rows))
-    figures = turns_figures(actor=actor, conversation=turn.conversation, turns=[turn])
-    return "\n\n".join(_answer_parts(turn, readable, figures[turn.pk])) + "\n"
+    figures = turns_figures(actor=actor, conversation=turn.conversation, turns=[turn])[turn.pk]
+    if not has_pictures:
+        figures.pictures = {}
+    return "\n\n".join(_answer_parts(turn, readable, figures)) + "\n"
 
 
 def export_json(*, actor: Actor, conversation: Conversation) -> dict[str, Any]:

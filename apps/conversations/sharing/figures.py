@@ -86,7 +86,7 @@ class Figures:
             return f"**{said}**\n\n" + "\n".join(f"| {' | '.join(line)} |" for line in lines)
         row = self.pictures.get(figure.picture_id)
         if row is None:
-            return ""
+            return said and f"*{said}*"
         return f"![{said}](data:{row.media_type};base64,{base64.b64encode(bytes(row.content)).decode()})"
 
 

@@ -101,7 +101,8 @@ def answer(request: TenantRequest, tenant_slug: str, pk: int, turn_pk: int) -> H
     """Hand out one answer as Markdown with its sources, to copy."""
     conversation = selectors.conversation_get(actor=request.actor, pk=pk)
     turn = selectors.turn_get(actor=request.actor, conversation=conversation, pk=turn_pk)
-    return HttpResponse(answer_markdown(actor=request.actor, turn=turn), content_type=_TYPES["markdown"])
+    text = answer_markdown(actor=request.actor, turn=turn, has_pictures=False)
+    return HttpResponse(text, content_type=_TYPES["markdown"])
 
 
 @never_cache

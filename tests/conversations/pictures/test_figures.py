@@ -198,6 +198,9 @@ def handed_on(cast: Cast, turn: Turn) -> None:
     assert "data:image/png;base64," in text
     assert "| Jan | 10 | 12 |" in text
     assert f"figure:{KEY}" not in text
+    copied = reader.get(reverse("conversations:turn-answer", args=[cast.tenant.slug, talk, turn.pk]))
+    assert "| Jan | 10 | 12 |" in copied.content.decode()
+    assert "base64" not in copied.content.decode()
     with zipfile.ZipFile(io.BytesIO(reader.get(export + "?form=docx").content)) as word:
         sizes = [Image.open(io.BytesIO(word.read(f"word/media/picture{n}.png"))).size for n in (1, 2)]
         assert sizes == [(40, 20), (1920, 1020)]
