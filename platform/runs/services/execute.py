@@ -372,7 +372,7 @@ async def _run_finish(
             before_finish(run, finished)
 
     data = {**finished_data(run), "notes": finished.data.get("notes", [])}
-    columns = {name: getattr(run, name) for name in _ENDED}
+    columns = {name: Run._meta.get_field(name).get_prep_value(getattr(run, name)) for name in _ENDED}
     await recorder.finish(FINISHED, data, end, columns={**columns, "usage": json.dumps(run.usage)})
 
 
