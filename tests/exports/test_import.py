@@ -55,7 +55,8 @@ def files_name(side: Side) -> list[str]:
             key = dataset_file_key(tenant.pk, row.dataset_id, f"import-{uuid4().hex}")
             keys += _named(row, "file", key, "rows")
             keys += _named(row, "errors_file", written_key(row, "errors"), "errors")
-        for row in (*FileBlob.objects.all(), *Picture.objects.all()):
+        kept: list[Any] = [*FileBlob.objects.all(), *Picture.objects.all()]
+        for row in kept:
             content = b"earlier words"
             type(row).objects.filter(pk=row.pk).update(
                 content=content, sha256=hashlib.sha256(content).hexdigest(), size=len(content)

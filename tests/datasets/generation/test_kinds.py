@@ -60,7 +60,7 @@ def record(cast: Cast, job: GenerationJob) -> Record:
 
 def reason(job: GenerationJob) -> str:
     assert job.kept == 0
-    return GenerationItem.objects.get(job=job).reason
+    return str(GenerationItem.objects.get(job=job).reason)
 
 
 def test_question_over_two_passages_is_tried_without_each(
