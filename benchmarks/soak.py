@@ -16,6 +16,7 @@ import asyncio
 import gc
 import itertools
 import statistics
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -60,8 +61,9 @@ def main() -> None:
             print("  ".join(f"{name} {value:.1f}" for name, value in row.items()), flush=True)
     grown = {f"{name}_mb_per_1000": slope(rows, f"{name}_uss_mb") for name in ("web", "worker")}
     result = {"rounds": rows, "kinds": world.counts, **grown, "load_before": before, "load_after": load()}
-    print({**grown, "passed": max(grown.values()) <= BAR})
+    print({**grown, "passed": (passed := max(grown.values()) <= BAR)})
     print(write_result("soak", result))
+    sys.exit(0 if passed else 1)
 
 
 class World:

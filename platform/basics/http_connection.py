@@ -108,7 +108,8 @@ class Connection(asyncio.Protocol):
 
     def _begin(self, *, is_head: bool) -> None:
         self._parser = httptools.HttpResponseParser(self)
-        # Small servers end lines as they like; nobody shares this connection, whom that could deceive.
+        # Small servers end lines as they like. Others may use this connection next, but they talk to the same server, and
+        # whatever it sends beyond one answer closes the connection.
         self._parser.set_dangerous_leniencies(lenient_optional_cr_before_lf=True)
         self._is_head = is_head
         self._status = 0

@@ -19,7 +19,9 @@ def related_known(row: models.Model, **relations: Sequence[models.Model]) -> Non
     cache: dict[str, Any] = row.__dict__.setdefault("_prefetched_objects_cache", {})
     for name, rows in relations.items():
         relation: Any = row._meta.get_field(name)
-        known: Any = models.QuerySet(relation.related_model)
+        cache.pop(relation.cache_name, None)
+        # The relation's own: filtered or deleted later, it must still mean the rows of this row alone.
+        known: Any = getattr(row, relation.get_accessor_name()).all()
         known._result_cache, known._prefetch_done = list(rows), True
         cache[relation.cache_name] = known
 

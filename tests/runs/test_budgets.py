@@ -326,3 +326,4 @@ async def test_call_waits_for_money_that_others_hold(
     assert waited.is_set()
     assert (run.error_code, run.is_retryable) == ("budget_exceeded", True)
     assert "is reserved for answers in progress" in run.error_message
+    assert "\u2068the " in run.error_message.kept, "a reader of another language is told it in theirs"

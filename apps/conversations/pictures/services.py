@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Sequence
+from functools import partial
 
 from django.db import transaction
 
@@ -23,6 +24,7 @@ MOST_IN_A_RUN = 40
 MOST_BYTES = 40_000_000
 """Bytes of all pictures of a run."""
 _NAME = 200
+_Made = tuple[int, Media, CleanPicture]
 
 
 def pictures_keeper(ctx: JobContext, run: Run) -> Keep:
@@ -30,8 +32,12 @@ def pictures_keeper(ctx: JobContext, run: Run) -> Keep:
 
     async def keep(step: int, call: ToolCall, files: Sequence[Media]) -> str:
         pictures = [file for file in files if file.kind == "image" and file.data]
-        said: str = await ctx.in_db(pictures_keep, ctx, run, step, call, pictures) if pictures else ""
-        return said
+        if not pictures:
+            return ""
+        # Seconds of decoding hold up no run's journal, which is what the database threads are for.
+        made, refused = await ctx.blocking(partial(_cleaned, pictures))
+        said: str = await ctx.in_db(pictures_keep, ctx, run, step, call, made)
+        return "\n".join(filter(None, [*refused, said]))
 
     return keep
 
@@ -41,23 +47,32 @@ def pictures_forget(runs: Sequence[int]) -> None:
     Picture.objects.filter(run_id__in=runs).delete()
 
 
-def pictures_keep(ctx: JobContext, run: Run, step: int, call: ToolCall, files: Sequence[Media]) -> str:
-    """Keep pictures of a call, each once a run; returns what the model is told about them.
-
-    One that the conversation has no room for, or that can't be shown, is told about and left out.
-    """
+def _cleaned(files: Sequence[Media]) -> tuple[list[_Made], list[str]]:
+    """Return the pictures of a call written anew, each with its number, and what the model is told of the others."""
     lines: list[str] = []
-    made: list[tuple[int, Media, CleanPicture]] = []
-    for number, file in enumerate(files, 1):
-        if number > MOST_IN_A_CALL:
-            lines.append(
-                f"[{len(files) - MOST_IN_A_CALL} more: at most {MOST_IN_A_CALL} are shown of one call.]"
-            )
-            break
+    made: list[_Made] = []
+    for number, file in enumerate(files[:MOST_IN_A_CALL], 1):
         try:
             made.append((number, file, picture_clean(base64.b64decode(file.data))))
         except PictureRefused as refused:
             lines.append(f"[Picture {number} is not shown to the user. {refused}]")
+    if more := len(files) - len(files[:MOST_IN_A_CALL]):
+        lines.append(f"[{more} more: at most {MOST_IN_A_CALL} are shown of one call.]")
+    return made, lines
+
+
+def pictures_keep(ctx: JobContext, run: Run, step: int, call: ToolCall, made: Sequence[_Made]) -> str:
+    """Keep pictures of a call, each once a run; returns what the model is told about them.
+
+    One that the conversation has no room for is told about and left out.
+
+    Args:
+        made: number among those of the call, what the tool returned, and the picture as it is kept.
+
+    Raises:
+        LeaseLost: the job was taken over or ended; nothing was kept.
+    """
+    lines: list[str] = []
     with transaction.atomic():
         ctx.hold()
         rows = Picture.objects.filter(tenant_id=run.tenant_id, run_id=run.pk)

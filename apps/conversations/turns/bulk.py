@@ -19,8 +19,8 @@ from apps.conversations.turns.queue import JOB_KIND as QUEUE_JOB
 from basics.errors import Invalid
 from basics.texts import gettext as _
 from jobs.services import job_enqueue
-from runs.models import ACTIVE, Run
-from runs.services import run_stop
+from runs.models import Run
+from runs.services import runs_stop
 from tenancy.actors import Actor, system_actor
 from tenancy.models import Tenant
 from tenancy.services import audit_record
@@ -92,8 +92,7 @@ def conversations_delete(*, tenant: Tenant, actor: Actor, conversations: Sequenc
         _write(tenant, rows, removed_at=timezone.now())
         for row in rows:
             _record(tenant, actor, "conversation.delete", row, {})
-        for run in Run.objects.filter(tenant=tenant, turns__conversation__in=rows, status__in=ACTIVE):
-            run_stop(tenant=tenant, actor=actor, run=run)
+        runs_stop(tenant=tenant, actor=actor, runs=Run.objects.filter(turns__conversation__in=rows))
         if rows:
             job_enqueue(tenant=tenant, actor=actor, kind=JOB_KIND, payload={})
     return [row.pk for row in rows]

@@ -22,8 +22,8 @@ from apps.conversations.transcript.selectors import scope_collections
 from apps.conversations.turns.answerer import answerer_choose
 from basics.errors import Denied, Invalid
 from basics.texts import gettext as _
-from runs.models import ACTIVE, Run
-from runs.services import run_stop
+from runs.models import Run
+from runs.services import runs_stop
 from tenancy.actors import Actor
 from tenancy.models import Tenant
 from tenancy.services import audit_record
@@ -143,8 +143,7 @@ def conversation_remove(tenant: Tenant, actor: Actor, row: Conversation) -> None
     begun = runs.filter(user_id=row.user_id, request__conversation=row.pk)
     shown = runs.filter(turns__conversation=row)
     pks = {*begun.values_list("pk", flat=True), *shown.values_list("pk", flat=True)}
-    for run in Run.objects.filter(pk__in=pks, status__in=ACTIVE):
-        run_stop(tenant=tenant, actor=actor, run=run)
+    runs_stop(tenant=tenant, actor=actor, runs=Run.objects.filter(pk__in=pks))
     files = list(row.attachments.values_list("document_id", flat=True))
     row.delete()
     attachments_forget(tenant, actor, files)

@@ -12,7 +12,15 @@ from runs.services.completions import (
 from runs.services.decisions import call_decide, call_hand_over, decisions_expire
 from runs.services.execute import run_execute
 from runs.services.later import Later
-from runs.services.lifecycle import orphans_end, run_abandon, run_create, run_new, run_stop, runs_bereave
+from runs.services.lifecycle import (
+    orphans_end,
+    run_abandon,
+    run_create,
+    run_new,
+    run_stop,
+    runs_bereave,
+    runs_stop,
+)
 from runs.services.metered import usage_record
 from runs.services.recording import AnsweredCall, AnsweredRun, runs_record
 from runs.services.replay import Replay, ReplayRow, run_replay
@@ -44,5 +52,6 @@ __all__ = [
     "run_stop",
     "runs_bereave",
     "runs_record",
+    "runs_stop",
     "usage_record",
 ]

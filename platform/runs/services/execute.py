@@ -372,7 +372,8 @@ async def _run_finish(
             before_finish(run, finished)
 
     data = {**finished_data(run), "notes": finished.data.get("notes", [])}
-    columns = {name: getattr(run, name) for name in _ENDED}
+    fields = [field for field in Run._meta.concrete_fields if field.name in _ENDED]
+    columns = {field.name: field.get_prep_value(getattr(run, field.name)) for field in fields}
     await recorder.finish(FINISHED, data, end, columns={**columns, "usage": json.dumps(run.usage)})
 
 

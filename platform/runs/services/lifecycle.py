@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.db import connection, transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from basics.errors import Invalid
@@ -114,6 +115,19 @@ def run_stop(*, tenant: Tenant, actor: Actor, run: Run) -> Run:
             run_abandon(job=job)
             row.refresh_from_db()
     return row
+
+
+def runs_stop(*, tenant: Tenant, actor: Actor, runs: QuerySet[Run]) -> None:
+    """Ask those of some runs that are under way to stop, as ``run_stop`` does, in the current transaction.
+
+    All their jobs are locked before any of them ends. What closes with one (a turn, and the other answer to its question)
+    may be rows that the worker of another waits for, while it holds the job that we would wait for.
+    """
+    going = runs.filter(tenant=tenant, status__in=ACTIVE)
+    carriers = Job.objects.filter(tenant=tenant, pk__in=going.values("job_id"))
+    list(carriers.select_for_update().order_by("pk").values_list("pk"))
+    for run in list(going):
+        run_stop(tenant=tenant, actor=actor, run=run)
 
 
 def parked_end(run: Run) -> None:

@@ -29,6 +29,7 @@ from apps.conversations.turns import services as turns_services
 from apps.datasets.rows.dataset_services import dataset_create
 from basics.errors import Conflict, DomainError, Invalid
 from budgets.ledger import BudgetExceeded
+from jobs.models import Job, JobStatus
 from runs.models import Run, RunStatus
 from runs.providers import provider_for
 from tenancy.scope import tenant_scope
@@ -75,6 +76,13 @@ def close(turn: Turn, text: str = "", status: str = RunStatus.COMPLETED) -> None
     with tenant_scope(turn.tenant_id), transaction.atomic():
         Run.objects.filter(pk=turn.run_id).update(status=status, answer=text)
         turn_close(Run.objects.get(pk=turn.run_id))
+
+
+def is_blocked() -> bool:
+    """Tell whether a session of the database waits for a lock."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM pg_locks WHERE NOT granted")
+        return bool(cursor.fetchone()[0])
 
 
 def active(turn: Turn) -> list[int]:
@@ -192,11 +200,6 @@ def test_two_ends_at_the_same_moment_leave_nothing_active(cast: Cast, is_second_
         finally:
             connections.close_all()
 
-    def is_blocked() -> bool:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT count(*) FROM pg_locks WHERE NOT granted")
-            return bool(cursor.fetchone()[0])
-
     with ThreadPoolExecutor(1) as pool:
         with tenant_scope(cast.tenant.pk), transaction.atomic():
             Run.objects.filter(pk=early.run_id).update(status=RunStatus.COMPLETED, answer="Early.")
@@ -207,6 +210,29 @@ def test_two_ends_at_the_same_moment_leave_nothing_active(cast: Cast, is_second_
         ended.result(PATIENCE_S)
     assert active(early) == []
     assert [fresh(turn).said["assistant"] for turn in (early, late)] == ["Early.", "Late."]
+
+
+def test_deleting_a_conversation_while_one_of_two_answers_ends_waits_in_no_circle(cast: Cast) -> None:
+    first, second = both(cast)
+    who: Any = {"tenant": cast.tenant, "actor": cast.actor("member")}
+
+    def delete() -> None:
+        try:
+            with tenant_scope(cast.tenant.pk):
+                conversations.conversation_delete(**who, conversation=first.conversation)
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(1) as pool:
+        with tenant_scope(cast.tenant.pk), transaction.atomic():  # as the second one's worker ends its run
+            Job.objects.filter(pk=second.run.job_id).update(status=JobStatus.SUCCEEDED)
+            Run.objects.filter(pk=second.run_id).update(status=RunStatus.COMPLETED, answer="Two's.")
+            deleted = pool.submit(delete)
+            wait_for(is_blocked, what="the deletion to wait for the job")
+            turn_close(Run.objects.get(pk=second.run_id))
+        deleted.result(PATIENCE_S)
+    with tenant_scope(cast.tenant.pk):
+        assert (Turn.objects.count(), Run.objects.count()) == (0, 0)
 
 
 def test_the_database_keeps_one_turn_active(cast: Cast) -> None:
@@ -320,6 +346,15 @@ async def test_one_that_no_budget_has_room_for_fails_and_the_other_goes_on(
     assert (one.run.status, one.run.error_code) == (RunStatus.FAILED, "budget_exceeded")
     assert "is used up" in one.run.error_message
     assert (two.run.status, one.is_active, two.is_active) == (RunStatus.COMPLETED, False, False)
+
+
+def test_what_a_new_turn_is_said_to_have_means_its_own_rows_alone(cast: Cast) -> None:
+    earlier, first = compare(cast, "Before?", compare_with=""), compare(cast, "Which?")
+    with tenant_scope(cast.tenant.pk):
+        assert [m.text for m in first.messages.all()] == ["Which?"]
+        assert [m.text for m in first.messages.filter(author="user")] == ["Which?"]
+        first.messages.all().delete()
+        assert [m.text for m in fresh(earlier).messages.all()] == ["Before?"]
 
 
 def test_a_file_goes_with_both_questions_and_all_of_it_with_the_conversation(cast: Cast) -> None:
