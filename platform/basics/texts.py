@@ -111,6 +111,12 @@ def gettext_noop(text: str) -> str:
     return text
 
 
+def sentences(*texts: str) -> Told:
+    """Return texts one after the other, each told in the reader's language later; empty ones are left out."""
+    said = [text if isinstance(text, Told) else Told(text) for text in texts if text]
+    return Told(" ".join(said), " ".join(_TEXT + text.kept + _END for text in said))
+
+
 def kept(text: str) -> str:
     """Return what to keep of a text: of a ``Told`` its English with its values marked, any other as it is.
 
@@ -137,6 +143,8 @@ def told(text: str) -> str:
     if _lent is None or not text:
         return english(text)
     skeleton, values = _parts(text)
+    if values and not skeleton.replace(_HOLE, "").strip() and all(one[0] == _TEXT for one in values):
+        return " ".join(told(one[1:-1]) for one in values)
     for form in _forms(_lent.language()).get(skeleton, ()):
         if len(form.names) == len(values):
             return form.told(_lent, values)

@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy
 
 from basics.errors import DomainError
 from basics.texts import gettext as _
-from basics.texts import pgettext
+from basics.texts import pgettext, sentences
 from budgets.models import BudgetHold
 from budgets.money import dollars
 
@@ -142,8 +142,8 @@ class Refusal:
         raised = way_out(self.kind, self.period, self.starts_at)
         if self.left_usd > self.amount_usd / 20:
             said = _("%(budget)s has %(left)s left, which is not enough for this request.")
-            return said % {"budget": whose, "left": dollars(self.left_usd)} + raised
-        return _("%(budget)s is used up.") % {"budget": whose} + raised
+            return sentences(said % {"budget": whose, "left": dollars(self.left_usd)}, *raised)
+        return sentences(_("%(budget)s is used up.") % {"budget": whose}, *raised)
 
     @property
     def data(self) -> dict[str, object]:
@@ -267,16 +267,16 @@ def budget_resets(period: str, starts_at: datetime.datetime | None) -> datetime.
     return later if period == "day" else later.replace(day=1)
 
 
-def way_out(kind: str, period: str, starts_at: datetime.datetime | None) -> str:
-    """Return, with a blank before it, when a budget begins anew and who can raise it; "" for that of a job."""
+def way_out(kind: str, period: str, starts_at: datetime.datetime | None) -> list[str]:
+    """Return when a budget begins anew and who can raise it, a sentence each; none for that of a job."""
     if kind == "job":
-        return ""
+        return []
     anew = budget_resets(period, starts_at)
     raised = _("An owner can raise it under Settings > Budgets.")
     if anew is None:
-        return f" {raised}"
+        return [raised]
     again = _("It starts again on %(day)s (UTC).") % {"day": _day(anew)}
-    return f" {again} {raised}"
+    return [again, raised]
 
 
 def _time(period: str, starts_at: datetime.datetime | None) -> str:

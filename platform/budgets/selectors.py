@@ -137,7 +137,7 @@ def budget_notices(*, actor: Actor, assistant_id: int | None = None) -> list[Bud
         is_over = row.spent_usd >= budget.amount_usd
         if is_over:
             text = _("%(budget)s is used up.") % {"budget": named}
-            text += way_out(budget.kind, budget.period, row.starts_at)
+            text = " ".join([text, *way_out(budget.kind, budget.period, row.starts_at)])
         else:
             text = _("%(budget)s is %(percent)s spent.") % {
                 "budget": named,

@@ -12,7 +12,7 @@ import pytest
 from basics import texts
 from basics.errors import Missing
 from basics.net_guard import AddressRefused, url_check
-from basics.texts import Told, english, gettext, kept, ngettext, pgettext, told
+from basics.texts import Told, english, gettext, kept, ngettext, pgettext, sentences, told
 from tenancy.translations import DjangoTranslations
 
 GERMAN = {
@@ -124,6 +124,16 @@ def test_a_value_stays_what_it_is(german: German, name: str) -> None:
 )
 def test_what_is_unknown_stays_english(german: German, row: str) -> None:
     assert told(row) == english(row)
+
+
+def test_sentences_are_told_one_by_one(german: German) -> None:
+    filled = gettext("The file %(name)s has %(size)s MB.") % {"name": "Files", "size": 3}
+    text = sentences(filled, "", gettext("It is damaged."))
+    assert text == "3 MB hat die Datei Files. Sie ist beschädigt."
+    row = kept(text)
+    assert english(row) == "The file Files has 3 MB. It is damaged."
+    assert told_plain(row) == text
+    assert told_plain(kept(gettext("%(name)s") % {"name": "Files"})) == "Files"
 
 
 def test_values_have_names() -> None:
