@@ -54,6 +54,7 @@ GROUPS: Final[Mapping[str, Group]] = {
     ),
     "budget": Group(
         gettext_lazy("Budgets"),
+        # xgettext:no-python-format
         gettext_lazy("A budget of yours, or one you manage, has reached 80 % or is used up."),
         frozenset({PORTAL, BROWSER, MAIL}),
     ),

@@ -17,6 +17,7 @@ from tenancy.models import Tenant
     "budget",
     group="budget",
     texts={
+        # xgettext:no-python-format
         "warned": gettext_lazy("Budget 80 % spent"),
         "exceeded": gettext_lazy("Budget used up"),
     },
