@@ -50,8 +50,8 @@ BUNDLES: Mapping[str, Sequence[str]] = {
         "js/answers.js",
         "js/attach.js",
         "js/mentions.js",
-        "js/voice.js",
     ],
+    "voice.js": ["js/voice.js"],  # fetched by the first who speaks or listens
     # The offline page, which a browser keeps (web.views.installed).
     "offline.css": ["css/offline.css"],
     "offline.js": ["js/offline.js"],

@@ -371,3 +371,19 @@ for (const menu of document.querySelectorAll(".scope-menu")) {
     }
   });
 }
+
+// --- voice: most never use it, so its script is fetched by the first press, which is then its own ---------------------------
+const voice = document.querySelector("script[data-voice]").dataset.voice;
+async function voiceBegin(e) {
+  const button = e.target.closest("#dictate, [data-read-aloud]");
+  if (!button) return;
+  document.removeEventListener("click", voiceBegin);
+  try {
+    await import(voice);
+  } catch (error) {
+    document.addEventListener("click", voiceBegin); // the connection was gone: the next press tries again
+    throw error;
+  }
+  button.click();
+}
+document.addEventListener("click", voiceBegin);
