@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 
 from django.urls import reverse
 from django.utils.translation import gettext_lazy
 
-from apps.collections.models import Collection, Import, ImportStatus
+from apps.collections.models import Import, ImportStatus
 from notices.sources import Thing, notice_source
 from tenancy.actors import Actor
 from tenancy.models import Tenant
@@ -21,12 +21,11 @@ from tenancy.models import Tenant
         ImportStatus.FAILED: gettext_lazy("Import failed"),
     },
 )
-def imports(tenant: Tenant, actor: Actor, pks: Iterable[int]) -> Mapping[int, Thing]:
+def imports(tenant: Tenant, actor: Actor, pks: Collection[int]) -> Mapping[int, Thing]:
     """Return imports by the name of their collection."""
     if not actor.can("document.write"):
         return {}
-    seen = Collection.objects.visible_to(actor)
-    rows = Import.objects.visible_to(actor).filter(pk__in=pks, collection__in=seen)
+    rows = Import.objects.visible_to(actor).filter(pk__in=pks)
     return {
         row.pk: Thing(
             row.collection.name, reverse("collections:import", args=[tenant.slug, row.collection_id, row.pk])

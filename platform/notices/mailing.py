@@ -81,14 +81,13 @@ def _due() -> tuple[Mapping[int, set[int]], Mapping[int, list[int]]]:
     """Return, by workspace, who is to be told by mail now, and the notices that go by no mail."""
     now = timezone.now()
     with platform_scope():
-        # Those of the last minutes wait for the next message.
-        recent = Notice.objects.filter(
-            mail__in=[MailState.SENT, MailState.SENDING], mail_at__gt=now - BETWEEN
-        )
-        told = set(recent.values_list("tenant_id", "user_id"))
         waiting = Notice.objects.filter(mail=MailState.OPEN, at__lt=now - WAIT, tenant__is_active=True)
         rows = list(waiting.order_by("at")[:_STEP])
-        settings_of = NoticeSetting.objects.filter(user_id__in={row.user_id for row in rows})
+        people = {row.user_id for row in rows}
+        # Who was told a moment ago waits for the next message, also where the notice is open again: it keeps mail_at.
+        recent = Notice.objects.filter(user_id__in=people, mail_at__gt=now - BETWEEN)
+        told = set(recent.exclude(mail=MailState.NONE).values_list("tenant_id", "user_id"))
+        settings_of = NoticeSetting.objects.filter(user_id__in=people)
         chosen = {(row.tenant_id, row.user_id): row.ways for row in settings_of}
     wanting: dict[int, set[int]] = defaultdict(set)
     unwanted: dict[int, list[int]] = defaultdict(list)
@@ -188,7 +187,10 @@ def _text(tenant: Tenant, told: Sequence[ToldNotice]) -> str:
     context = {
         "tenant": tenant,
         "address": address,
-        "told": [(one, f"{address}{one.url}" if address else "") for one in told],
+        # On one line each: a name with lines of its own could look like more of the message.
+        "told": [
+            (one.text, " ".join(one.name.split()), f"{address}{one.url}" if address else "") for one in told
+        ],
         "settings_url": address and f"{address}{reverse('web:settings-notices', args=[tenant.slug])}",
     }
     return render_to_string("notices/digest.txt", context)

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 Ways = Mapping[str, frozenset[str]]
 MOST = 50
 """Notices in a list; older ones are there until they are removed, and newer ones come first."""
+_LOOKED_AT = 500
+"""Rows read at most to find them: of some nothing can be told any more, such as decided approvals."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,13 +86,13 @@ def notice_list(*, tenant: Tenant, actor: Actor, ways: Ways | None = None) -> li
         ways: the actor's, where they are known already.
     """
     rows = _rows(actor, PORTAL, notice_ways(actor=actor) if ways is None else ways)
-    return notices_told(tenant, actor, rows.order_by("-at", "-pk")[:MOST])
+    return notices_told(tenant, actor, rows.order_by("-at", "-pk")[:_LOOKED_AT])[:MOST]
 
 
-def notices_unread(*, tenant: Tenant, actor: Actor) -> list[ToldNotice]:
-    """Return the notices that the actor hasn't read, the newest first; not all of very many."""
+def notices_unread(*, actor: Actor) -> QuerySet[Notice]:
+    """Return what the portal tells the actor and is unread, the newest first; not all of very many."""
     rows = _rows(actor, PORTAL, notice_ways(actor=actor)).filter(read_at=None)
-    return notices_told(tenant, actor, rows.order_by("-at", "-pk")[:MOST])
+    return rows.order_by("-at", "-pk")[:_LOOKED_AT]
 
 
 def notices_told(tenant: Tenant, actor: Actor, rows: Iterable[Notice]) -> list[ToldNotice]:

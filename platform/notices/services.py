@@ -31,7 +31,8 @@ LOOKED_S = 5.0
 CLAIMED = 5
 """Notices that a browser shows at once at most; the bell has all of them."""
 
-# One statement: answers end with it. The membership's flag is always written, so that who takes it away waits.
+# One statement: answers end with it. The membership's flag is always written, so that who takes it away waits. When its
+# person was sent a mail stays: the next one waits for that (notices.mailing).
 _PUT = """
 WITH people AS (
     SELECT user_id FROM tenancy_membership WHERE tenant_id = %(tenant)s AND user_id = ANY (%(people)s)
@@ -39,7 +40,8 @@ WITH people AS (
     INSERT INTO notices_notice (tenant_id, user_id, kind, object_id, state)
     SELECT %(tenant)s, user_id, %(kind)s, %(pk)s, %(state)s FROM people ORDER BY user_id
     ON CONFLICT (tenant_id, user_id, kind, object_id) DO UPDATE SET state = excluded.state, at = now(),
-        read_at = NULL, shown_at = NULL, mail = 'open', mail_at = NULL
+        read_at = NULL, shown_at = NULL, mail = 'open',
+        mail_at = CASE WHEN notices_notice.mail <> 'none' THEN notices_notice.mail_at END
 )
 UPDATE tenancy_membership SET has_notices = true WHERE tenant_id = %(tenant)s AND id IN (
     SELECT id FROM tenancy_membership WHERE tenant_id = %(tenant)s AND user_id = ANY (%(people)s)
@@ -71,18 +73,19 @@ def notice_put(*, tenant_id: int, people: Collection[int | None], kind: str, pk:
 def notices_look(*, membership: Membership, actor: Actor, path: str) -> list[ToldNotice]:
     """Return what the member hasn't read, after writing down that they have this page in front of them.
 
-    No statement for who has nothing to read.
+    What can't be told any more counts as read too: it would be looked up on each page. No statement for who has nothing to
+    read.
 
     Args:
         path: of the page; "" for none.
     """
     if not membership.has_notices:
         return []
-    unread = notices_unread(tenant=membership.tenant, actor=actor)
-    seen = [one.pk for one in unread if one.path == path]
-    if seen:
-        Notice.objects.visible_to(actor).filter(pk__in=seen, read_at=None).update(read_at=timezone.now())
-        unread = [one for one in unread if one.pk not in seen]
+    rows = list(notices_unread(actor=actor))
+    unread = [one for one in notices_told(membership.tenant, actor, rows) if one.path != path]
+    done = {row.pk for row in rows} - {one.pk for one in unread}
+    if done:
+        Notice.objects.visible_to(actor).filter(pk__in=done, read_at=None).update(read_at=timezone.now())
     if not unread:
         _flag_down(membership, actor)
     return unread
@@ -159,6 +162,6 @@ def _flag_down(membership: Membership, actor: Actor) -> None:
     with transaction.atomic():
         rows = Membership.objects.select_for_update(no_key=True)
         row = rows.filter(tenant_id=membership.tenant_id, pk=membership.pk).first()
-        if row is not None and not notices_unread(tenant=membership.tenant, actor=actor):
+        if row is not None and not notices_unread(actor=actor).exists():
             row.has_notices = membership.has_notices = False
             row.save(update_fields=["has_notices"])

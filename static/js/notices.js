@@ -20,6 +20,19 @@ document.getElementById("notices-panel")?.addEventListener("toggle", (e) => {
   if (e.newState === "open") htmx.trigger(e.target, "gw:open");
 });
 
+// The button of what is marked as read is gone afterwards: who pressed it goes on at its line, or at the first one.
+let marked = null;
+document.addEventListener("submit", (e) => {
+  const list = e.target.closest(".notices-list");
+  if (list) marked = { list, pk: e.target.elements.notice?.value };
+});
+document.addEventListener("htmx:after:swap", () => {
+  if (!marked || document.activeElement !== page) return;
+  const { list, pk } = marked;
+  list.querySelector(pk ? `[data-notice="${CSS.escape(pk)}"]` : "[data-notice]")?.focus();
+  marked = null;
+});
+
 // --- what the browser shows ----------------------------------------------------------------------
 document.addEventListener("htmx:config:request", (e) => {
   if (e.target.id !== "recent-a" || !isOn()) return;

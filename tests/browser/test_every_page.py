@@ -66,12 +66,14 @@ def test_every_page_of_the_matrix_passes_axe_and_fits_the_window(
     looks = cycle(each)
     seen = set() if NIGHTLY else set(LOOKED_AT)
     for name, path in [
+        ("web:offline", reverse("web:offline")),  # of nobody, so in neither list
         *((n, reverse(n)) for n, how in PERSONAL.items() if "args" not in how),
         *matrix_paths(side),
     ]:
         if name not in seen and looked_at(page, name, path, next(looks), problems):
             seen.add(name)
     assert {"datasets:detail", "evaluations:compare", "web:settings-budgets"} <= seen
+    assert {"web:notices", "web:settings-notices", "web:offline"} <= seen
     assert problems == []
 
 

@@ -112,7 +112,7 @@ def states(cast: Cast) -> list[str]:
 
 
 def test_one_message_tells_all_that_is_new_and_the_next_one_waits(cast: Cast, server: MailServer) -> None:
-    rows = wanting_mail(cast, "Alpha", "Beta", "Zqread")
+    rows = wanting_mail(cast, "Alpha", "Beta\n- Zqline", "Zqread")
     with tenant_scope(cast.tenant.pk):
         put(cast, rows[0].pk, "owner")  # mails of imports are off until somebody wants them
         Notice.objects.filter(object_id=rows[2].pk).update(read_at=timezone.now())
@@ -125,19 +125,21 @@ def test_one_message_tells_all_that_is_new_and_the_next_one_waits(cast: Cast, se
     text = text_of(mail)
     address = f"https://desk.example.org/t/{cast.tenant.slug}/collections/{rows[0].collection_id}/imports/"
     assert f"- Import finished: Alpha\n  {address}{rows[0].pk}/" in text
-    assert "Import finished: Beta" in text
+    assert "Import finished: Beta - Zqline\n" in text  # a name adds no line to the message
     assert "Zqread" not in text
     assert f"https://desk.example.org/t/{cast.tenant.slug}/settings/notices/" in text
     assert sorted(states(cast)) == ["none", "none", "sent", "sent"]
     with tenant_scope(cast.tenant.pk):
         put(cast, imported(cast, "Gamma").pk)
+        for row in rows[:2]:  # all that was sent happens again: that a message went out isn't forgotten
+            put(cast, row.pk, state="failed")
         Notice.objects.filter(mail=MailState.OPEN).update(
             at=timezone.now() - mailing.WAIT - timedelta(seconds=1)
         )
     assert work(cast) == []  # one message in ten minutes
     aged(cast)
     assert work(cast) == [JobStatus.SUCCEEDED]
-    assert "Gamma" in text_of(server.mails[1])
+    assert all(news in text_of(server.mails[1]) for news in ("Gamma", "Import failed: Alpha"))
     assert work(cast) == []
     assert len(server.mails) == 2
 

@@ -21,7 +21,7 @@ from budgets.models import Budget, BudgetSpend
 from budgets.services import budget_set, budgets_tell
 from notices import services
 from notices.models import Notice
-from notices.selectors import notice_list, notice_ways, ways_default
+from notices.selectors import MOST, notice_list, notice_ways, ways_default
 from notices.sources import SOURCES
 from runs.models import PendingDecision, Run
 from runs.parking import decision_tell
@@ -142,6 +142,22 @@ def test_one_browser_is_handed_each_notice_and_none_what_is_read(cast: Cast) -> 
         put(cast, rows[1].pk, state="failed")  # again, and otherwise: it is news once more, in one row
         assert [(one.text, one.name) for one in _aged(cast, "member")] == [("Import failed", "C1")]
         assert Notice.objects.count() == 3
+
+
+def test_what_can_no_longer_be_told_hides_nothing(cast: Cast) -> None:
+    with tenant_scope(cast.tenant.pk):
+        put(cast, imported(cast, "C").pk)
+        for pk in range(10**9, 10**9 + MOST + 1):  # newer, and gone
+            put(cast, pk)
+        assert told(cast) == [("Import finished", "C")]
+        member = Membership.objects.select_related("user", "tenant").get(pk=cast.member.pk)
+        unread = services.notices_look(membership=member, actor=cast.actor("member"), path="/")
+        assert [one.name for one in unread] == ["C"]
+        assert Notice.objects.filter(read_at=None).count() == 1
+        assert Membership.objects.get(pk=cast.member.pk).has_notices
+        Import.objects.all().delete()
+        assert services.notices_look(membership=member, actor=cast.actor("member"), path="/") == []
+        assert not Membership.objects.get(pk=cast.member.pk).has_notices
 
 
 def test_who_has_nothing_to_read_costs_no_statement(cast: Cast) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -11,7 +13,10 @@ from django.utils.translation import gettext_lazy
 from apps.collections.models.collection import Collection
 from apps.collections.models.document import DocumentSource
 from tenancy.fields import SET_NULL, TenantForeignKey, ToldJSONField, ToldTextField
-from tenancy.models import TenantModel
+from tenancy.models import TenantModel, TenantQuerySet
+
+if TYPE_CHECKING:
+    from tenancy.actors import Actor
 
 
 class ImportStatus(models.TextChoices):
@@ -20,6 +25,13 @@ class ImportStatus(models.TextChoices):
     COMPLETED = "completed", gettext_lazy("Completed")
     FAILED = "failed", gettext_lazy("Failed")
     CANCELLED = "cancelled", gettext_lazy("Cancelled")
+
+
+class ImportQuerySet(TenantQuerySet["Import"]):
+    def visible_to(self, actor: Actor) -> Self:
+        """Return the imports of the collections that the actor sees; like these, none of a private one."""
+        seen = Collection.objects.visible_to(actor)
+        return super().visible_to(actor).filter(collection__in=seen)
 
 
 class Import(TenantModel):
@@ -46,6 +58,8 @@ class Import(TenantModel):
     )
     created_at = models.DateTimeField(db_default=Now())
     finished_at = models.DateTimeField(null=True)
+
+    objects: ClassVar[Any] = ImportQuerySet.as_manager()
 
     def __str__(self) -> str:
         return self.name
