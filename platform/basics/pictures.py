@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import struct
 import warnings
 from dataclasses import dataclass
 from typing import Final
@@ -12,11 +13,16 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 MAX_BYTES: Final = 20_000_000
 MAX_PIXELS: Final = 40_000_000
 """A small file can claim far more, and unpack to gigabytes; this many take 160 MB."""
+MAX_SIDE: Final = 65_535
+"""A picture of one column has a pointer for each pixel, which takes more than the pixel does."""
+MAX_SCANS: Final = 500
+"""Of a JPEG, which may go over all its pixels again with every 45 bytes; photographs do so about ten times."""
 LONGEST_SIDE: Final = 2_000
 """Pixels of a picture that is passed on; models see no more of it, and a screen shows no more."""
 _LARGEST = 2_500_000  # bytes of a PNG; a larger one is a photograph, which JPEG holds in a tenth
 _FORMATS: Final = ("PNG", "JPEG", "GIF", "WEBP")
 _QUALITY = 88
+_SCAN = b"\xff\xda"
 _ERRORS = (
     UnidentifiedImageError,
     OSError,
@@ -28,6 +34,7 @@ _ERRORS = (
     TypeError,
     ZeroDivisionError,
     OverflowError,
+    struct.error,
 )
 """What Pillow's decoders raise on damaged files; it has no error of its own that covers them."""
 
@@ -61,15 +68,17 @@ def picture_clean(content: bytes) -> CleanPicture:
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # our own limit is lower
             picture = Image.open(io.BytesIO(content), formats=_FORMATS)
         with picture:
-            if picture.width * picture.height > MAX_PIXELS:
+            if picture.width * picture.height > MAX_PIXELS or max(picture.size) > MAX_SIDE:
                 raise Image.DecompressionBombError
+            if picture.format in ("JPEG", "MPO") and content.count(_SCAN) > MAX_SCANS:
+                raise PictureRefused("It would take too long to unpack: it is written in too many passes.")
             is_drawn = picture.format in ("PNG", "GIF")
             return _written(picture, is_drawn=is_drawn)
     except PictureRefused:
         raise
     except Image.DecompressionBombError as error:
         raise PictureRefused(
-            f"It has more than {MAX_PIXELS // 1_000_000} million pixels, which are not unpacked."
+            f"It has more than {MAX_PIXELS // 1_000_000} million pixels, or a side of more than {MAX_SIDE:,}."
         ) from error
     except UnidentifiedImageError as error:
         raise PictureRefused("It isn't a PNG, JPEG, GIF or WebP.") from error
@@ -79,10 +88,11 @@ def picture_clean(content: bytes) -> CleanPicture:
 
 def _written(picture: Image.Image, *, is_drawn: bool) -> CleanPicture:
     picture.draft("RGB", (LONGEST_SIDE, LONGEST_SIDE))
-    shown = ImageOps.exif_transpose(picture) or picture
-    has_alpha = shown.mode in ("RGBA", "LA", "PA") or "transparency" in shown.info
-    shown = shown.convert("RGBA" if has_alpha else "RGB")
+    has_alpha = picture.mode in ("RGBA", "LA", "PA") or "transparency" in picture.info
+    mode = "RGBA" if has_alpha else "RGB"
+    shown = picture if picture.mode == mode else picture.convert(mode)  # each copy of all pixels is 160 MB
     shown.thumbnail((LONGEST_SIDE, LONGEST_SIDE))
+    shown = ImageOps.exif_transpose(shown)
     shown.info = {}
     out = io.BytesIO()
     media_type = "image/jpeg"

@@ -15,6 +15,8 @@ WIDTH, HEIGHT = 640.0, 320.0
 _RIGHT, _TOP, _BOTTOM, _SIGN = 14.0, 12.0, 30.0, 9.0
 """Of ``_SIGN``: how wide a character is where the letters are largest, on a telephone."""
 _AXIS = 18.0
+_ALIKE = 1e-12
+"""Values that differ by less than this share of them are drawn as one: a number has no more digits."""
 _DOTS = 60
 """Points of a line that are marked; more would hide it."""
 
@@ -77,7 +79,7 @@ def plot_of(chart: Chart) -> Plot:
     if chart.kind in ("bar", "histogram"):
         values.append(0.0)
     y_scale = _Scale.of(values)
-    left = _SIGN * max(len(number_short(tick)) for tick in y_scale.ticks) + 16
+    left = _SIGN * max(len(label) for _tick, label in y_scale.marks) + 16
     top = _TOP + (_AXIS if chart.y_label else 0)
     bottom = HEIGHT - _BOTTOM - (_AXIS if chart.x_label else 0)
     right = WIDTH - _RIGHT
@@ -97,7 +99,7 @@ def plot_of(chart: Chart) -> Plot:
         bottom,
         frame.y(min(max(0.0, y_scale.low), y_scale.high)),
         x_ticks,
-        [PlotTick(frame.y(tick), number_short(tick)) for tick in y_scale.ticks],
+        [PlotTick(frame.y(tick), label) for tick, label in y_scale.marks],
         layers,
         chart.x_label,
         chart.y_label,
@@ -119,14 +121,21 @@ class _Scale:
     @classmethod
     def of(cls, values: Sequence[float], most: int = 5) -> _Scale:
         low, high = min(values), max(values)
-        if low == high:
+        if high - low <= _ALIKE * max(abs(low), abs(high)):
             low, high = (min(low, 0.0), max(high, 0.0)) if low else (0.0, 1.0)
         elif 0 < low <= high / 2 or high / 2 <= low < 0:  # zero is near enough to be on it
             low, high = min(low, 0.0), max(high, 0.0)
         step = _step((high - low) / most)
         first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
-        ticks = [round(number * step, 12) for number in range(first, last + 1)]
+        ticks = [float(f"{number * step:.15g}") for number in range(first, last + 1)]
         return cls(ticks[0], ticks[-1], ticks)
+
+    @property
+    def marks(self) -> list[tuple[float, str]]:
+        """Its ticks as they are written: with as many digits as tell one from the next."""
+        most, step = max(abs(self.low), abs(self.high)), self.ticks[1] - self.ticks[0]
+        digits = max(4, math.floor(math.log10(most)) - math.floor(math.log10(step)) + 2)
+        return [(tick, number_short(tick, digits)) for tick in self.ticks]
 
     def share(self, value: float) -> float:
         return (value - self.low) / (self.high - self.low)
@@ -201,7 +210,7 @@ def _over_numbers(chart: Chart, frame: _Frame) -> tuple[list[PlotTick], list[Lay
             layers.append(_line(number, series, points))
         else:
             layers.append(Layer(number, series.name, dots=[point for point in points if point]))
-    return [PlotTick(frame.x(scale.share(tick)), number_short(tick)) for tick in scale.ticks], layers
+    return [PlotTick(frame.x(scale.share(tick)), label) for tick, label in scale.marks], layers
 
 
 def _histogram(chart: Chart, frame: _Frame) -> tuple[list[PlotTick], list[Layer]]:
@@ -250,12 +259,12 @@ def number_said(value: float) -> str:
     return f"{value:,.10g}".replace(",", "\u202f") if abs(value) >= 10_000 else f"{value:.10g}"
 
 
-def number_short(value: float) -> str:
-    """Return a number as an axis shows it: 950, 1.2k, 3.4M."""
+def number_short(value: float, digits: int = 4) -> str:
+    """Return a number as an axis shows it, with at most so many digits: 950, 1.2k, 3.4M."""
     for limit, suffix in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e4, "k")):
         if abs(value) >= limit:
-            return f"{value / (1e3 if suffix == 'k' else limit):.4g}{suffix}"
-    return f"{value:.4g}"
+            return f"{value / (1e3 if suffix == 'k' else limit):.{digits}g}{suffix}"
+    return f"{value:.{digits}g}"
 
 
 def _step(raw: float) -> float:

@@ -142,6 +142,9 @@ def test_charts_and_pictures_are_readable_and_worked_by_keyboard(
     large = page.get_by_role("dialog", name="maps_render")
     expect(large.get_by_role("link", name="Download")).to_be_visible()
     assert large.locator("img").evaluate("image => image.decode().then(() => image.naturalWidth)") == 1200
+    box = large.bounding_box()
+    assert box
+    assert abs(2 * box["x"] + box["width"] - WIDE["width"]) <= 2, "in the middle"
     page.keyboard.press("Escape")
     expect(large).to_be_hidden()
     assert refused == []

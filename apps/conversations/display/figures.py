@@ -96,7 +96,8 @@ def call_figures(row: Mapping[str, Any]) -> tuple[Figure, ...]:
 def turn_figures(turn: Turn) -> tuple[Figure, ...]:
     """Return what the calls of a turn of ``turn_list`` have to look at, as its reader may see it."""
     calls = getattr(turn.run, "calls_shown", ())  # none on a turn that was just made
-    return tuple(figure for call in calls for figure in call_figures(vars(call)))
+    found = {figure.key: figure for call in calls for figure in call_figures(vars(call))}
+    return tuple(found.values())  # a chart that was drawn twice is one
 
 
 def figures_read(items: Iterable[Mapping[str, Any]]) -> tuple[Figure, ...]:

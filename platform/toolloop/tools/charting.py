@@ -17,6 +17,8 @@ _TITLE, _NAME, _LABEL = 160, 80, 80
 _BINS: Final = 50
 _MOST: Final = 1e15
 """Beyond this a chart's axis can't be written any more."""
+_LEAST: Final = 1e-100
+"""Below this, 0 aside, the arithmetic of an axis loses its digits."""
 
 
 class CannotDraw(ValueError):
@@ -142,7 +144,7 @@ def chart_made(
 
 def _series(number: int, given: Mapping[str, Any]) -> Series:
     name = _short(str(given.get("name") or f"Series {number}"), _NAME)
-    values = [_number(value, name) for value in given.get("values", ())]
+    values = [_number(value, name) for value in given.get("values") or ()]
     places = [_number(value, name) for value in given.get("x") or ()]
     if all(value is None for value in values):
         raise CannotDraw(f"The series {name!r} has no values: give it at least one number.")
@@ -154,10 +156,12 @@ def _series(number: int, given: Mapping[str, Any]) -> Series:
 def _number(value: Any, name: str) -> float | None:
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
         raise CannotDraw(f"{str(value)[:40]!r} in the series {name!r} is not a number; use null for a gap.")
-    if abs(value) > _MOST:
-        raise CannotDraw(f"{value:g} in the series {name!r} is too large: give the values in a larger unit.")
+    if abs(value) > _MOST:  # not written into the message: an int can have any number of digits
+        raise CannotDraw(f"A value in the series {name!r} is too large: give the values in a larger unit.")
+    if 0 < abs(value) < _LEAST:
+        raise CannotDraw(f"A value in the series {name!r} is too small: give the values in a smaller unit.")
     return value
 
 
