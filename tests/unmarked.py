@@ -232,3 +232,27 @@ def _says_itself(part: ast.stmt) -> bool:
     if not isinstance(part, ast.FunctionDef) or part.name != "__init__":
         return False
     return [one.arg for one in part.args.args[1:3]] != ["code", "message"]
+
+
+def shadowed(source: str) -> list[int]:
+    """Return the lines of functions in which ``_`` marks texts and is the name of something else as well.
+
+    Python takes it for the other there, also before it is assigned, so that the text fails when it is to be said.
+    """
+    return [
+        scope.lineno
+        for scope in ast.walk(ast.parse(source))
+        if isinstance(scope, ast.FunctionDef | ast.AsyncFunctionDef)
+        for own in [[*_own(scope)]]
+        if any(isinstance(n, ast.Name) and n.id == "_" and isinstance(n.ctx, ast.Store) for n in own)
+        and any(isinstance(n, ast.Call) and getattr(n.func, "id", "") == "_" for n in own)
+    ]
+
+
+def _own(scope: ast.AST) -> Iterator[ast.AST]:
+    """Yield what a function's body is made of, without the scopes inside of it that have names of their own."""
+    inner = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, ast.ListComp, ast.SetComp)
+    for child in ast.iter_child_nodes(scope):
+        if not isinstance(child, (*inner, ast.DictComp, ast.GeneratorExp)):
+            yield child
+            yield from _own(child)

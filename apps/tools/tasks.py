@@ -17,6 +17,7 @@ from apps.tools.toolset.guard import Guard
 from apps.tools.toolset.vector_job import vectors_make
 from apps.tools.toolset.vectors import JOB_KIND as VECTORS_JOB_KIND
 from basics.errors import Conflict
+from basics.texts import gettext as _
 from jobs.context import JobContext
 from jobs.models import Job
 from jobs.registry import job
@@ -100,7 +101,7 @@ async def source_read(ctx: JobContext, *, source_id: int, accept_all: int) -> No
     Raises:
         SourceError, Invalid: it cannot be read; the source says why.
     """
-    for _ in range(_READS):
+    for _attempt in range(_READS):
         ctx.check()
         source = await ctx.in_db(_source_of, source_id)
         if source is None or await ctx.blocking(lambda row=source: _read(ctx, row, bool(accept_all))):  # type: ignore[misc]

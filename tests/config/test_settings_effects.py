@@ -488,10 +488,10 @@ def test_production_asks_for_its_secret(start: Any) -> None:
 
 def test_defaults_of_the_example_are_accepted(start: Any) -> None:
     stated = dict(re.findall(r"^#([A-Z_]+)=(.+)$", (ROOT / ".env.example").read_text(), re.MULTILINE))
-    assert set(stated) >= {"GROUNDWORK_WORKERS", "GROUNDWORK_GEMINI_API_VERSION"}
+    assert set(stated) >= {"GROUNDWORK_JOB_LEASE_S", "GROUNDWORK_GEMINI_API_VERSION"}
     stated.pop("GROUNDWORK_DATA_DIR")
-    case = {"env": stated, "module": DEV, "show": "settings.Q_CLUSTER['workers']"}
-    assert start([case]) == [{"value": 2}]
+    case = {"env": stated, "module": DEV, "show": "settings.JOB_LEASE_S"}
+    assert start([case]) == [{"value": float(stated["GROUNDWORK_JOB_LEASE_S"])}]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

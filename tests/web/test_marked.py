@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unmarked import refusals, unmarked, untold
+from tests.unmarked import refusals, shadowed, unmarked, untold
 
 ROOT = Path(__file__).resolve().parents[2]
 TEMPLATES = ROOT / "templates"
@@ -111,3 +111,15 @@ def test_unmarked_text_is_found(source: str, found: list[tuple[int, str]]):
 )
 def test_marked_text_is_left_alone(source: str):
     assert unmarked(source) == []
+
+
+def test_no_function_gives_the_mark_of_texts_another_meaning():
+    assert shadowed("def f():\n    for _ in x:\n        pass\n    raise E(_('words'))\n") == [1]
+    assert shadowed("def f():\n    return [_('words') for a in [1 for _ in x]]\n") == []
+    assert [
+        f"{path.relative_to(ROOT)}:{line}"
+        for package in ("apps", "platform")
+        for path in sorted((ROOT / package).rglob("*.py"))
+        if "import" in (source := path.read_text()) and "as _" in source
+        for line in shadowed(source)
+    ] == []

@@ -18,6 +18,7 @@ from apps.collections.ingestion.types import (
     ReadFailure,
 )
 from basics.texts import Told
+from basics.texts import gettext as _
 
 DEFAULT_LIMITS = ReaderLimits()
 
@@ -57,7 +58,7 @@ def document_extract(
     metadata: dict[str, object] = {}
     title = ""
     warnings = [detection.warning] if detection.warning else []
-    for header, _ in run_child(request, limits, on_tick=on_tick):
+    for header, _blob in run_child(request, limits, on_tick=on_tick):
         if opened := header.get("opened"):
             total, is_paged = int(opened["page_count"]), bool(opened["is_paged"])
         for item in header.get("pages", ()):

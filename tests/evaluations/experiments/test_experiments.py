@@ -30,9 +30,9 @@ from apps.evaluations.results.outcomes import labels_map
 from apps.evaluations.results.selectors import arm_scores, arm_scores_counted
 from basics.errors import Conflict, Denied, Invalid, Missing
 from budgets.models import Budget
+from notices.models import Notice
 from runs.services import Completion, CompletionFailed
 from tenancy.actors import system_actor
-from tenancy.models import Membership
 from tenancy.scope import tenant_scope
 from tests.conversations.conftest import hit_of
 from tests.evaluations.support import make_experiment, make_version, rows_of, work_off
@@ -47,7 +47,8 @@ RETRIEVER = {"kind": "retriever", "k": 3, "legs": ["lexical"]}
 def stored(experiment: Experiment) -> Any:
     with tenant_scope(experiment.tenant_id):
         row: Any = Experiment.objects.get(pk=experiment.pk)
-        row.noted = Membership.objects.get(tenant=row.tenant_id, user_id=row.created_by_id).finished
+        told = Notice.objects.filter(tenant=row.tenant_id, user_id=row.created_by_id)
+        row.noted = list(told.values_list("kind", "object_id", "state"))
         row.all = list(Trial.objects.filter(experiment=row).order_by("pk"))
         row.given = {
             (s.trial.position, s.trial.arm.position, s.name): s
@@ -87,7 +88,7 @@ async def test_a_retrieval_experiment_scores_every_row(cast, library, searched, 
     assert await work_off(experiment, lane_threads) == 6
     row = await sync_to_async(stored)(experiment)
     assert row.state == ExperimentState.COMPLETED
-    assert row.noted == [["experiment", row.pk, "completed"]]
+    assert row.noted == [("experiment", row.pk, "completed")]
     assert {t.state for t in row.all} == {TrialState.DONE}
     assert [row.given[place, 0, "mrr"].value for place in range(3)] == pytest.approx([1, 1 / 2, 1 / 3])
     assert row.given[2, 0, "mrr"].author == "retrieval@1"

@@ -49,8 +49,16 @@ def _shared_picture(side: Side, role: str) -> uuid.UUID:
     """The key of a link that works, to an answer with a picture."""
     key = _share_key(side, role)
     share = side.row("conversations.ConversationShare", role)
-    figure = {"picture_id": side.row("conversations.Picture", role).pk}
-    share.snapshot = {"turns": [{"figures": [figure]}]}
+    row = side.row("conversations.Picture", role)
+    figure = {"name": "Sales", "key": "p1", "picture_id": row.pk, "media_type": "image/png"}
+    figure |= {"width": 2, "height": 2, "size": 70}
+    turn = {
+        "question": "How much?",
+        "answer": "As drawn.",
+        "model": "extractive",
+        "asked_at": "2026-11-28T12:00:00+00:00",
+    }
+    share.snapshot = {"turns": [{**turn, "citations": [], "figures": [figure]}]}
     with platform_scope():
         share.save()
     return key
