@@ -20,7 +20,7 @@ from apps.collections.models import (
     Import,
     SpaceSwap,
 )
-from tenancy.models import Membership
+from notices.models import Notice
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
 from tests.collections.collection.test_api import ALL, Api
@@ -112,8 +112,8 @@ def test_archive_is_imported_cancelled_and_retried(cast: Cast, collection: Colle
     assert done(api("post", f"imports/{ident}/retry"), 202)["status"] == "queued"
     row = run(Import.objects.get(pk=ident))
     assert row.status == "completed"
-    starter = Membership.objects.get(tenant=cast.tenant, user=row.created_by)
-    assert starter.finished == [["import", ident, "completed"]]
+    told = Notice.objects.get(tenant=cast.tenant, user=row.created_by)
+    assert (told.kind, told.object_id, told.state) == ("import", ident, "completed")
     assert Document.objects.get(collection=collection).path == "trade/lamps.md"
 
 

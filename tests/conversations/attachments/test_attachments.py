@@ -250,7 +250,7 @@ async def test_image_goes_to_a_model_that_sees_and_is_refused_before_one_that_do
         await sync_to_async(desk.ask)("What is this?", file)
     assert refused.value.code == "model_sees_no_images"
     sight = Profile(image_input=True, pdf_input=True)
-    monkeypatch.setattr("apps.conversations.turns.services.attachments_seen", lambda *given: None)
+    monkeypatch.setattr("apps.conversations.turns.asking.attachments_seen", lambda *given: None)
     monkeypatch.setattr(tasks, "loop_model", lambda provider, model: (model, sight))
     turn = await sync_to_async(desk.ask)("What is this?", file)
     provider = scripted(monkeypatch, [says("A dot.")])
