@@ -56,6 +56,7 @@ NOUNS = (
     pgettext_lazy("missing", "page"),
     pgettext_lazy("missing", "pairwise verdict"),
     pgettext_lazy("missing", "passkey"),
+    pgettext_lazy("missing", "picture"),
     pgettext_lazy("missing", "project"),
     pgettext_lazy("missing", "prompt"),
     pgettext_lazy("missing", "question"),

@@ -13,6 +13,7 @@ from notices import services
 from notices.selectors import ToldNotice, notice_list, notice_ways
 from notices.sources import GROUPS, WAYS
 from web.drf.inputs import valid
+from web.drf.pages import WholeList
 from web.drf.views import TenantAPIView
 
 
@@ -66,6 +67,7 @@ class NoticeWaysInput(serializers.Serializer[Any]):
 class NoticesView(TenantAPIView):
     """One's own notices."""
 
+    pagination_class = WholeList
     actions = {"GET": "notice.read"}
 
     @extend_schema(operation_id="notices", tags=["notices"], responses=NoticeOutput(many=True))
@@ -75,7 +77,7 @@ class NoticesView(TenantAPIView):
         Notices of things that you can no longer see are left out.
         """
         told: list[ToldNotice] = notice_list(tenant=self.tenant, actor=self.actor)
-        return Response(NoticeOutput(told, many=True).data)
+        return self.paginated(told, NoticeOutput)
 
 
 class NoticesReadView(TenantAPIView):
