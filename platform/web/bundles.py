@@ -62,6 +62,8 @@ WORDS = "js/words.js"
 """What a bundle begins with that has a language: in front of it are the translations of what scripts say."""
 _TYPES = {".css": "text/css", ".js": "text/javascript"}
 _COMMENT, _INDENT = re.compile(r"/\*.*?\*/", re.DOTALL), re.compile(r"\n\s+")
+_REMARK = re.compile(r"^\s*//.*\n", re.MULTILINE)
+"""A line of a script that is a comment and nothing else; none stands in a text of several lines."""
 _ADDRESS = re.compile(r"url\(\.\./([^)]+)\)")
 
 
@@ -96,7 +98,7 @@ def bundle(name: str, language: str = ENGLISH) -> Bundle:
     elif name == "core.js":
         joined = "\n".join(parts)
     else:  # each module has names of its own
-        joined = _words(language) + "\n".join(f"{{\n{part}\n}}" for part in parts)
+        joined = _words(language) + "\n".join(f"{{\n{_REMARK.sub('', part)}\n}}" for part in parts)
     body = joined.encode()
     zipped = gzip.compress(body, 9, mtime=0)
     return Bundle(f"{_TYPES[kind]}; charset=utf-8", body, zipped, hashlib.sha256(body).hexdigest()[:12])

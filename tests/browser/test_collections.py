@@ -184,7 +184,7 @@ def test_import_runs_live_to_its_end_and_lists_what_became_no_document(portal: P
     expect(state.get_by_role("status")).to_contain_text("2 new")
     expect(state).not_to_have_attribute("hx-trigger", "every 1s")
     expect(state.get_by_role("row", name="guide/.secret")).to_contain_text("hidden")
-    expect(state.get_by_role("row", name="logo.png")).to_contain_text("binary")
+    expect(state.get_by_role("row", name="logo.png")).to_contain_text("no text")
     page.get_by_role("link", name="All imports").click()
     expect(page.get_by_role("row", name="guide.zip")).to_contain_text("Completed")
     page.get_by_role("link", name="Documents", exact=True).click()

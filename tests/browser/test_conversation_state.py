@@ -174,6 +174,7 @@ def test_conversations_are_listed_and_found_by_what_was_said(portal: Portal) -> 
     page.keyboard.press("Enter")
     expect(page.locator(".convs mark")).to_have_text("unicorns")
     shot(page, "search")
+    page.wait_for_load_state()  # its scripts: the words are there before them
     page.keyboard.press("Control+k")
     page.get_by_role("combobox").fill("unicor")
     expect(page.get_by_role("option").first).to_contain_text("unicorns")
