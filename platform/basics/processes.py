@@ -12,9 +12,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 _PR_SET_PDEATHSIG = 1
-COLLECT_AFTER = (5_000, 20, 10)
-"""What servers give ``gc.set_threshold``. A question makes and drops thousands of objects, few of them in cycles: Python's
-own 700 has the collector walk them again and again."""
 
 
 def die_with_parent(signum: int = signal.SIGKILL, parent: int | None = None) -> Callable[[], None] | None:

@@ -20,7 +20,6 @@ from django.core.signals import request_started  # noqa: E402
 from django.db import close_old_connections, reset_queries  # noqa: E402
 from django.urls import reverse  # noqa: E402
 
-from basics.processes import COLLECT_AFTER  # noqa: E402
 from web.departures import departures_noted, holding_noted  # noqa: E402
 from web.draining import drain_on_signals  # noqa: E402
 from web.lifespan import beginning_with  # noqa: E402
@@ -47,7 +46,6 @@ gc.disable()
 # looks at all variables of the context that it comes from.
 contextvars.copy_context().run(reverse, "admin:index")
 gc.freeze()
-gc.set_threshold(*COLLECT_AFTER)
 gc.enable()
 # A request has a thread of its own, in which nothing is old: what Django tidies before each one costs a way there and back.
 request_started.disconnect(close_old_connections)

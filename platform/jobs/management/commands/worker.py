@@ -16,7 +16,7 @@ from django.db import Error, connection, connections
 from django.utils import timezone
 
 from basics.metrics import share_with_forks
-from basics.processes import COLLECT_AFTER, die_with_parent
+from basics.processes import die_with_parent
 from jobs import registry, runner, slots
 from jobs.ends import QueueEnds
 from jobs.health import ProbeServer, WorkerHealth
@@ -163,7 +163,6 @@ def _when_forked(**kwargs: Any) -> None:
     """In each new worker process: take part in an orderly stop, and leave nothing behind at exit."""
     # What was imported before the fork stays shared memory only while the collector does not walk it.
     gc.freeze()
-    gc.set_threshold(*COLLECT_AFTER)
     if slots.single is not None:
         # Chat shares the interpreter with ingestion, which gives it up that soon: a turn asks for it a hundred times.
         sys.setswitchinterval(0.001)
