@@ -318,11 +318,15 @@ def queue_fragment(request: TenantRequest, pk: int, *, after: int = 0) -> HttpRe
     """
     conversation = selectors.conversation_get(actor=request.actor, pk=pk)
     who: Any = {"actor": request.actor, "conversation": conversation}
+    # The queue first: a question that is asked between the two reads is then shown as one that waits and as a turn, and the
+    # page looks again. The other way round it would be in neither, for good.
+    queued = list(queued_lines(**who))
+    conversation.refresh_from_db(fields=["head"])
     shown = selectors.turn_views(**who) if after else []
     turns = [turn for turn in shown if turn.pk > after]
     context = {
         "conversation": conversation,
-        "queued": queued_lines(**who),
+        "queued": queued,
         "turns": turns,
         # What follows one of two answers shows that one alone from now on.
         "branch": shown if turns and any(turn.is_kept for turn in shown[-len(turns) - 1 : -1]) else [],

@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 from asgiref.sync import sync_to_async
 from django.test import Client
+from django.urls import reverse
 
+from apps.conversations.chat import views
 from apps.conversations.models import Conversation, QueuedQuestion, Turn
 from apps.conversations.transcript import selectors
 from apps.conversations.turns import bulk, conversations, drafts
@@ -216,3 +218,28 @@ def test_question_that_waits_is_asked_when_its_conversation_is_brought_back(cast
     assert queue_jobs(cast) == before + 1
     assert next_asked(cast, turn) is not None
     assert waiting(cast, turn) == []
+
+
+def test_question_that_is_asked_while_its_list_is_read_is_not_lost_to_the_page(
+    cast: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turn = ask(cast)
+    queue(cast, turn, "Then what?")
+    with tenant_scope(cast.tenant.pk):
+        Run.objects.filter(pk=turn.run_id).update(status=RunStatus.STOPPED)
+        Turn.objects.filter(pk=turn.pk).update(is_active=False)
+    read = views.queued_lines
+
+    def then_asked(**who: Any) -> Any:
+        found = list(read(**who))
+        assert next_asked(cast, turn) is not None
+        return found
+
+    monkeypatch.setattr(views, "queued_lines", then_asked)
+    client = Client()
+    client.force_login(cast.user("member"), backend="django.contrib.auth.backends.ModelBackend")
+    address = reverse("conversations:queue", args=[cast.tenant.slug, turn.conversation_id])
+    page = client.get(f"{address}?after={turn.pk}").content.decode()
+    queued, _, turns = page.partition('hx-target="#turns"')
+    assert "Then what?" in queued, "so that the page looks again"
+    assert "Then what?" in turns
