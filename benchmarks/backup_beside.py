@@ -7,7 +7,7 @@ is what a person waits, but on a busy machine it moves with whatever else runs, 
 pair is told as well. The bar is a slowdown of 10 %; it isn't looked at if others keep the machine busy.
 
 Run: python -m benchmarks.backup_beside [--chunks 100000] [--rounds 5]. It makes and drops a database of its own.
-A million chunks take about 12 GB of disk and an hour to load.
+A million chunks take about 5 GB of disk and half an hour to load.
 """
 
 from __future__ import annotations

@@ -226,7 +226,7 @@ def _others(search: dict[str, Any]) -> list[Row]:
 
 def _server_rows() -> list[Row]:
     """Return what holds between servers."""
-    move, out = _read("workspace_move"), _read("deprovisioning")
+    move, out, beside = _read("workspace_move"), _read("deprovisioning"), _read("backup_beside")
     large = move["memory"]["large"]
     doors = [told for how in out["slowest_s"].values() for told in how.items()]
     work = max(seconds for name, seconds in doors if name in {"runs", "model"})
@@ -253,6 +253,13 @@ def _server_rows() -> list[Row]:
             f"{max(seconds for name, seconds in doors if name not in {'runs', 'model'}):.1f} s; {work:.1f} s",
             "5 s",
             "deprovisioning",
+        ),
+        (
+            f"Searches while a backup of {beside['chunks']:,} passages is written, in times of searches alone: median wait, "
+            "processor time",
+            f"{beside['beside_wall']:.2f} x, {beside['beside_cpu']:.2f} x",
+            "1.10 x",
+            "backup_beside",
         ),
     ]
 

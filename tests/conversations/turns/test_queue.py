@@ -11,7 +11,7 @@ from asgiref.sync import sync_to_async
 from django.test import Client
 from django.urls import reverse
 
-from apps.conversations.chat import views
+from apps.conversations.chat.queued_lines import queued_lines
 from apps.conversations.models import Conversation, QueuedQuestion, Turn
 from apps.conversations.transcript import selectors
 from apps.conversations.turns import bulk, conversations, drafts
@@ -228,14 +228,13 @@ def test_question_that_is_asked_while_its_list_is_read_is_not_lost_to_the_page(
     with tenant_scope(cast.tenant.pk):
         Run.objects.filter(pk=turn.run_id).update(status=RunStatus.STOPPED)
         Turn.objects.filter(pk=turn.pk).update(is_active=False)
-    read = views.queued_lines
 
     def then_asked(**who: Any) -> Any:
-        found = list(read(**who))
+        found = list(queued_lines(**who))
         assert next_asked(cast, turn) is not None
         return found
 
-    monkeypatch.setattr(views, "queued_lines", then_asked)
+    monkeypatch.setattr("apps.conversations.chat.views.queued_lines", then_asked)
     client = Client()
     client.force_login(cast.user("member"), backend="django.contrib.auth.backends.ModelBackend")
     address = reverse("conversations:queue", args=[cast.tenant.slug, turn.conversation_id])
