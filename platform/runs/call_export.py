@@ -14,6 +14,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.http import StreamingHttpResponse
 
+from basics.formulas import FORMULA_STARTS
 from runs.call_log import CallBatch, CallChoice, call_facts, call_log, calls_batched
 from runs.models import ToolCall
 from tenancy.actors import Actor
@@ -25,7 +26,6 @@ from tenancy.services import audit_record
 
 FORMS = {"csv": "text/csv; charset=utf-8", "jsonl": "application/x-ndjson"}
 COLUMNS = tuple(call_facts(ToolCall()))
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def calls_export(*, tenant: Tenant, actor: Actor, choice: CallChoice, form: str) -> StreamingHttpResponse:
@@ -115,7 +115,7 @@ def _cell(value: Any) -> str:
     if isinstance(value, dict | list):
         value = json.dumps(value, ensure_ascii=False)
     text = value if isinstance(value, str) else _text(value)
-    return f"'{text}" if isinstance(value, str) and text.startswith(_FORMULA) else text
+    return f"'{text}" if isinstance(value, str) and text.startswith(FORMULA_STARTS) else text
 
 
 def _text(value: Any) -> str:

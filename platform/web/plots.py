@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from basics.formulas import FORMULA_STARTS
 from toolloop.tools.charting import Chart, Series
 
 WIDTH, HEIGHT = 640.0, 320.0
@@ -290,5 +291,5 @@ def _cell(cell: str | float | None) -> str:
         return ""
     if not isinstance(cell, str):
         return f"{cell:.15g}"
-    safe = f"'{cell}" if cell[:1] in "=+-@\t" and cell else cell
+    safe = f"'{cell}" if cell.startswith(FORMULA_STARTS) else cell
     return '"' + safe.replace('"', '""') + '"' if any(sign in safe for sign in '",\r\n') else safe

@@ -19,11 +19,11 @@ from apps.datasets.formats.lines import EXCERPT
 from apps.datasets.records.facts import FACTS, record_with_facts, values_with_facts
 from apps.datasets.records.record import FIELDS, MAX_BYTES, Record
 from basics.errors import Invalid
+from basics.formulas import FORMULA_STARTS
 from basics.texts import gettext as _
 
 _COLUMNS = (*FIELDS, *FACTS)
 _JSON = ("steps", "sources", "scores", "tags", "messages", "tools", "meta", "iterations", "is_complete")
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 # The module's own limit is for the whole process and too low for a trace; a row is measured again when it is read.
 csv.field_size_limit(MAX_BYTES)
 
@@ -109,13 +109,13 @@ def _cell(name: str, value: Any) -> str:
         is_empty = value is None or value in ([], {})
         return "" if is_empty else json.dumps(value, ensure_ascii=False, allow_nan=False)
     text = str(value)
-    return f"'{text}" if text.startswith((*_FORMULA, "'")) else text
+    return f"'{text}" if text.startswith((*FORMULA_STARTS, "'")) else text
 
 
 def _value(name: str, cell: str) -> Any:
     if name in _JSON:
         return json.loads(cell)
-    return cell[1:] if cell.startswith("'") and cell[1:].startswith((*_FORMULA, "'")) else cell
+    return cell[1:] if cell.startswith("'") and cell[1:].startswith((*FORMULA_STARTS, "'")) else cell
 
 
 def _no_table(why: str) -> Invalid:

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from basics.errors import Invalid
+from basics.formulas import FORMULA_STARTS
 
 FORMAT, VERSION = "groundwork.tools", 1
 MAX_BYTES, MAX_ROWS = 1_000_000, 2_000
@@ -59,7 +60,6 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "grants": ("effect", "target_kind"),
 }
 _NULLABLE = {"timeout_s", "toolkit", "collection", "expires_at", "approval_hours"}
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,13 +218,15 @@ def _cell(value: Any) -> str:
         return ""
     if not isinstance(value, str):
         return json.dumps(value, ensure_ascii=False)
-    is_guarded = value.startswith(_FORMULA) or (value[:1] == "'" and value[1:].startswith(_FORMULA))
+    is_guarded = value.startswith(FORMULA_STARTS) or (
+        value[:1] == "'" and value[1:].startswith(FORMULA_STARTS)
+    )
     return f"'{value}" if is_guarded else value
 
 
 def _value(what: str, cell: str) -> Any:
     if what == TEXT:
-        return cell[1:] if cell[0] == "'" and cell[1:].startswith((*_FORMULA, "'")) else cell
+        return cell[1:] if cell[0] == "'" and cell[1:].startswith((*FORMULA_STARTS, "'")) else cell
     return json.loads(cell.lower() if what == FLAG else cell)
 
 
