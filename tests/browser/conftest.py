@@ -11,7 +11,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 import pytest
 from django.conf import settings
@@ -95,13 +95,18 @@ def site(transactional_db: None, tmp_path_factory: pytest.TempPathFactory) -> It
                 print(f"--- {log.name}\n{log.read_text(errors='replace')[-4000:]}")  # noqa: T201
 
 
+def browser_missing(packages: str) -> NoReturn:
+    """Leave a test out for want of a browser; it fails where browsers are required, as in CI."""
+    message = f"Chromium is not installed (Debian: apt-get install {packages})"
+    if os.environ.get("GROUNDWORK_REQUIRE_BROWSER") == "1":
+        pytest.fail(message)
+    pytest.skip(message)
+
+
 @pytest.fixture(scope="package")
 def chromium() -> Iterator[Browser]:
     if CHROMIUM is None:
-        message = f"Chromium is not installed (Debian: apt-get install {SHELL} chromium)"
-        if os.environ.get("GROUNDWORK_REQUIRE_BROWSER") == "1":
-            pytest.fail(message)
-        pytest.skip(message)
+        browser_missing(f"{SHELL} chromium")
     with sync_playwright() as playwright:
         # In its event loop Django has connections of their own, perhaps of browser tests before: a test in between may
         # have cut them.

@@ -17,7 +17,7 @@ from apps.evaluations.trials.batches import experiment_note
 from notices.models import Notice
 from notices.services import notice_put
 from tenancy.scope import tenant_scope
-from tests.browser.conftest import FLAGS, MOTION, Site, sign_in
+from tests.browser.conftest import FLAGS, MOTION, Site, browser_missing, sign_in
 from tests.browser.portal import Portal, watch_console
 from tests.browser.test_conversation_state import shot
 from tests.cast import Cast
@@ -129,7 +129,7 @@ def shower(site: Site, chromium: Browser) -> Iterator[Page]:
     """A page of a whole Chromium that may show notifications: the headless shell has none."""
     whole = next(filter(None, map(shutil.which, ["chromium", "chromium-browser"])), None)
     if whole is None:
-        pytest.skip("Chromium is not installed (Debian: apt-get install chromium)")
+        browser_missing("chromium")
     browser = chromium.browser_type.launch(executable_path=whole, args=FLAGS)
     context = browser.new_context(base_url=site.url, permissions=["notifications"], reduced_motion=MOTION)
     context.set_default_timeout(PATIENCE_S * 1000)
