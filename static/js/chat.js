@@ -85,7 +85,11 @@ form.addEventListener("htmx:config:request", (e) => {
   const text = box.value.trim();
   if (!text || sent.busy) return e.preventDefault();
   if (!sent.id || sent.text !== text) sent.id = newId();
-  sent.text = text;
+  Object.assign(sent, { text, busy: true, bubble: null });
+  box.dispatchEvent(new Event("htmx:abort")); // a draft that is being kept would come back
+  problem.replaceChildren();
+  box.value = "";
+  kept = "";
   e.detail.ctx.request.body.set("client_id", sent.id);
   e.detail.ctx.request.body.set("text", text);
 });
@@ -101,11 +105,6 @@ function newId() {
 }
 form.addEventListener("htmx:before:request", (e) => {
   if (e.target !== form) return;
-  sent.busy = true;
-  sent.bubble = null;
-  problem.replaceChildren();
-  box.value = "";
-  kept = "";
   if (live()) return; // it waits above the composer, see _queue.html
   $("hello")?.setAttribute("hidden", "");
   sent.bubble = document.createElement("div");

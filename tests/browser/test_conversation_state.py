@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.browser.conftest import sign_in
 from tests.browser.portal import Portal, assert_like_fresh
@@ -65,6 +65,18 @@ def test_edit_and_regenerate_make_versions_to_switch_between(portal: Portal) -> 
         expect(switch).to_contain_text(place)
     expect(portal.turns).to_have_count(2)
     expect(portal.turns.last.locator(".user")).to_have_text("And later?")
+    assert_like_fresh(portal)
+
+    late: list[Route] = []
+    page.route("**/choose/", lambda route: late.append(route))  # noqa: PLW0108 - playwright marks its handlers
+    page.get_by_role("button", name="Later version").click()
+    portal.box.fill("Asked before the other version is shown")
+    portal.box.press("Enter")
+    expect(portal.box).to_have_value("")
+    late[0].continue_()
+    expect(switch).to_contain_text("Version 2 of 3")
+    expect(portal.turns.last.locator(".user")).to_have_text("Asked before the other version is shown")
+    portal.wait_end()
     assert_like_fresh(portal)
 
     portal.turns.first.hover()
