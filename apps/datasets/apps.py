@@ -1,7 +1,5 @@
 """App configuration."""
 
-from importlib import import_module
-
 from django.apps import AppConfig
 
 
@@ -57,23 +55,20 @@ class DatasetsConfig(AppConfig):
     }
 
     def ready(self) -> None:
-        from apps.datasets.versions.arriving import datasets_arrived
-        from erasure.places import Place, files_kept
-        from exports.moves import keys_tell, on_workspace_import
-
-        """Register the jobs that do not stand in ``tasks``, the files that rows name, the function that searches rows, and
-        what makes questions to begin with.
-        """
+        """Register the files that rows name, the function that searches rows, and what makes questions to begin with."""
         from apps.conversations.chat.starters import questions_from
         from apps.datasets.curation.erasing import datasets_made_erase
         from apps.datasets.generation.first_questions import first_question
         from apps.datasets.rows import search as row_search
         from apps.datasets.rows.files import dataset_files_named
         from apps.datasets.rows.retention import DATASETS, DOCUMENTS_ASKED, GENERATED, WORKED_ON
+        from apps.datasets.versions.arriving import datasets_arrived
         from blobs.references import named_by
         from erasure.kinds import on_content_erase
+        from erasure.places import Place, files_kept
         from erasure.removal import retention_kind_register
         from erasure.retention import retention_used_by
+        from exports.moves import keys_tell, on_workspace_import
         from tenancy.row_security import register_function
 
         named_by(dataset_files_named)
@@ -81,7 +76,6 @@ class DatasetsConfig(AppConfig):
         retention_kind_register(DATASETS, [GENERATED, WORKED_ON])
         retention_used_by("documents", DOCUMENTS_ASKED)
         questions_from(first_question)
-        import_module("apps.datasets.curation.tasks")
         register_function(row_search.SIGNATURE, row_search.SQL, tables=row_search.TABLES)
         works = {
             "export": "datasets.DatasetExport",

@@ -11,7 +11,7 @@ from typing import Any
 from asgiref.sync import sync_to_async
 
 from apps.collections.models import Chunk, Collection, Document, DocumentStatus
-from apps.conversations import tasks
+from apps.conversations.answering import tasks
 from apps.conversations.models import Conversation, Turn
 from apps.conversations.turns.conversations import conversation_create
 from apps.conversations.turns.services import turn_submit

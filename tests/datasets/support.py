@@ -12,7 +12,7 @@ from django.db import connections
 from django.utils import timezone
 
 from apps.collections.models import Collection, Document
-from apps.datasets import tasks
+from apps.datasets.generation import tasks
 from apps.datasets.generation.services import DRIVE, generation_start
 from apps.datasets.generation.settings import SCORES
 from apps.datasets.models import Dataset, GenerationJob

@@ -13,7 +13,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from apps.datasets import tasks
+from apps.datasets.generation import tasks
 from apps.datasets.generation.claiming import row_ceiling
 from apps.datasets.generation.forms import GenerateForm
 from apps.datasets.generation.settings import Settings, settings_checked

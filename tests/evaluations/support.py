@@ -16,13 +16,13 @@ from apps.datasets.records.rubric import SIX
 from apps.datasets.rows.dataset_services import dataset_create
 from apps.datasets.rows.services import NewRow, rows_add
 from apps.datasets.versions.services import version_create
-from apps.evaluations import tasks
 from apps.evaluations.arms.tool_sets import TOOL_SETS
 from apps.evaluations.attacks.values import attack_of
 from apps.evaluations.experiments.services import ArmSpec, experiment_create
 from apps.evaluations.judges.services import rubric_seed
 from apps.evaluations.models import Arm, Experiment, Score, Trial
 from apps.evaluations.safety.services import suite_create
+from apps.evaluations.trials import tasks
 from apps.evaluations.trials.services import TRIAL_JOB
 from jobs.models import Job, JobStatus
 from jobs.runner import _finish

@@ -9,9 +9,9 @@ from asgiref.sync import sync_to_async
 
 from apps.collections.models import Chunk, Collection, Document
 from apps.collections.search import SearchResult
-from apps.evaluations import tasks
 from apps.evaluations.experiments.forms import ExperimentForm
 from apps.evaluations.models import Arm, Experiment, Score
+from apps.evaluations.trials import tasks
 from basics.errors import Invalid
 from tenancy.scope import tenant_scope
 from tests.conversations.conftest import hit_of

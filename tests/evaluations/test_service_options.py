@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from asgiref.sync import sync_to_async
 
-from apps.evaluations import tasks
 from apps.evaluations.arms.targets import ReferenceTarget, RetrieverTarget, target_read, target_told
 from apps.evaluations.experiments.forms import ExperimentForm
 from apps.evaluations.models import Arm, Trial
+from apps.evaluations.trials import tasks
 from basics.errors import Invalid
 from runs.services import Completion
 from tenancy.scope import tenant_scope

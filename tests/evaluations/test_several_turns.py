@@ -12,7 +12,6 @@ from asgiref.sync import sync_to_async
 from apps.collections.search import SearchResult
 from apps.datasets.records.record import Record, ToolCall, TraceMessage
 from apps.datasets.records.rubric import SIX
-from apps.evaluations import tasks
 from apps.evaluations.models import Trial, TrialState
 from apps.evaluations.scorers.base import Call, ScoredPassage, TargetResult
 from apps.evaluations.scorers.claims import ByModel
@@ -20,6 +19,7 @@ from apps.evaluations.scorers.judges import JudgeAnswer, RubricJudge, pairwise_j
 from apps.evaluations.scorers.rag import RagJudge
 from apps.evaluations.scorers.tools import ToolCalls
 from apps.evaluations.scorers.turns import EarlierMessage, history_of, query_of, said_before
+from apps.evaluations.trials import tasks
 from runs.services import Completion
 from tenancy.scope import tenant_scope
 from tests.evaluations.support import make_experiment, make_version, work_off

@@ -20,8 +20,8 @@ from django.db import transaction
 from django.test import Client
 from django.utils import timezone
 
+from apps.collections.documents.tasks import document_ingest_ended
 from apps.collections.models import Document, DocumentStatus
-from apps.collections.tasks import document_ingest_ended
 from basics.errors import Conflict, Denied, Invalid
 from erasure.removal import removal_round
 from jobs.models import Job, JobStatus

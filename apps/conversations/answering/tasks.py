@@ -13,13 +13,6 @@ from django.db import connection
 from django.db.models import Value
 
 from apps.conversations.answering.closing import turn_close
-from apps.conversations.answering.follow_up_jobs import (
-    answer_check,
-    conversation_title,
-    queue_next,
-    removed_purge,
-    titles_withhold,
-)
 from apps.conversations.answering.helpers import helper_tools
 from apps.conversations.answering.prepare import Answering, answering_execute, answering_of
 from apps.conversations.assistants.selectors import version_collections, version_tools
@@ -28,7 +21,6 @@ from apps.conversations.attachments.services import unreadable
 from apps.conversations.display.attached_files import problem_of, state_of
 from apps.conversations.memory.selectors import asks_in_person, told_columns, told_take
 from apps.conversations.models import Attachment, Conversation, Message, Mode, Turn
-from apps.conversations.openai.work import completion_work
 from apps.conversations.pictures.services import pictures_keeper
 from apps.conversations.projects.selectors import project_instructions
 from apps.conversations.toolset import bundle as tools
@@ -59,17 +51,6 @@ from toolloop.messages import ModelMessage, UserMessage
 from toolloop.messages import Turn as LoopTurn
 from toolloop.providers.profiles import Profile
 from toolloop.providers.registry import parse_model
-
-__all__ = [
-    "answer_check",
-    "completion_work",
-    "conversation_title",
-    "history_of",
-    "queue_next",
-    "removed_purge",
-    "titles_withhold",
-    "turn_run",
-]
 
 READING_S = 2.0
 """Seconds after which a question looks again whether its files have been read."""

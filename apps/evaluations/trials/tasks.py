@@ -23,15 +23,11 @@ from apps.evaluations.arms.targets import (
 )
 from apps.evaluations.attacks.values import attack_of, hidden_instruction
 from apps.evaluations.compare.pairs import pairs_due, pairs_judge, pairwise_models
-from apps.evaluations.experiments.judge_checks import judge_check
-from apps.evaluations.experiments.mailing import experiment_carry
-from apps.evaluations.failures.grouping import failures_group
 from apps.evaluations.judges.asking import ByBatch, CachedAsk
 from apps.evaluations.judges.scoring import is_lexical, scorers_make
 from apps.evaluations.models import ExperimentState, Preference, Trial, TrialState
 from apps.evaluations.results.actors import experiment_actor
 from apps.evaluations.results.outcomes import hit_passages, labels_map, outcome_of
-from apps.evaluations.sampling.scoring_job import sample_score
 from apps.evaluations.scorers.base import Label, ScoredPassage, ScoreValue, TargetResult
 from apps.evaluations.scorers.turns import history_of, query_of
 from apps.evaluations.trials.answering import RUN_KIND, assistant_answer
@@ -56,8 +52,6 @@ from jobs.models import Job
 from jobs.registry import job
 from runs.services import CompletionFailed, completion_prepare, completion_run, run_abandon
 from tenancy.actors import Actor
-
-__all__ = ["experiment_carry", "failures_group", "judge_check", "sample_score", "trial_ended", "trial_run"]
 
 _ASKS = gettext_noop(
     "A tool call needed approval, and experiments don't wait for one. Allow the tool, or leave it out."

@@ -1,4 +1,4 @@
-"""Jobs of tools: calls that somebody must approve, and sources that are read."""
+"""The job that makes calls outside a conversation, which somebody may have to approve."""
 
 from __future__ import annotations
 
@@ -8,30 +8,19 @@ from typing import Any
 from django.conf import settings
 
 from apps.tools.calls.services import JOB_KIND
-from apps.tools.connectors.base import kind_get
-from apps.tools.models import ToolSource
-from apps.tools.sources.services import JOB_KIND as SOURCE_JOB_KIND
-from apps.tools.sources.versions import source_failed, versions_store
 from apps.tools.toolset.direct_calls import offer_context, offer_guard, offer_tools
 from apps.tools.toolset.guard import Guard
-from apps.tools.toolset.vector_job import vectors_make
-from apps.tools.toolset.vectors import JOB_KIND as VECTORS_JOB_KIND
-from basics.errors import Conflict
-from basics.texts import gettext as _
 from jobs.context import JobContext
 from jobs.models import Job
 from jobs.registry import job
 from runs.actors import actor_now
 from runs.models import ACTIVE, Run
 from runs.services import run_abandon, run_execute
-from tenancy.actors import system_actor
 from tenancy.models import Tenant
 from toolloop.limits import Limits
 from toolloop.messages import ToolCall, UserMessage
 from toolloop.providers.scripted import ScriptedCall, ScriptedProvider, says
 from toolloop.tokens import Usage
-
-_READS = 3
 
 
 def calls_ended(ended: Job) -> None:
@@ -87,45 +76,3 @@ def _prepare(run_id: int) -> _Prepared | None:
     guard = offer_guard(actor=actor_now(run), collections=facts["collections"])
     calls = [ToolCall.from_json(call) for call in facts["calls"]]
     return _Prepared(run.tenant, run, guard, calls, facts["collections"])
-
-
-def source_read_ended(ended: Job) -> None:
-    """Say at a source why it could not be read."""
-    source_failed(tenant=ended.tenant, pk=int(ended.payload["source_id"]), problem=ended.error_message)
-
-
-@job(SOURCE_JOB_KIND, lane="loop", max_attempts=2, on_end=source_read_ended)
-async def source_read(ctx: JobContext, *, source_id: int, accept_all: int) -> None:
-    """Read a source and store what changed; again when it was edited while it was read.
-
-    Raises:
-        SourceError, Invalid: it cannot be read; the source says why.
-    """
-    for _attempt in range(_READS):
-        ctx.check()
-        source = await ctx.in_db(_source_of, source_id)
-        if source is None or await ctx.blocking(lambda row=source: _read(ctx, row, bool(accept_all))):  # type: ignore[misc]
-            return
-    raise Conflict("source_busy", _("The source kept changing while it was being read. Refresh it."))
-
-
-def _source_of(pk: int) -> ToolSource | None:
-    found: ToolSource | None = ToolSource.objects.select_related("tenant").filter(pk=pk).first()
-    return found
-
-
-def _read(ctx: JobContext, source: ToolSource, accept_all: bool) -> bool:
-    """Read once, outside of transactions; tells whether it was stored."""
-    found = kind_get(source.kind).read(source)
-    ctx.check()
-    actor = system_actor(ctx.tenant_id, ctx.user_id)
-    stored = versions_store(
-        tenant=source.tenant, actor=actor, read=source, found=found, accept_all=accept_all
-    )
-    return stored is not None
-
-
-@job(VECTORS_JOB_KIND, lane="cpu", max_attempts=3)
-def tool_vectors(ctx: JobContext) -> None:
-    """Make the vectors that the workspace's tools lack, and remove those of texts that no tool has any more."""
-    vectors_make(ctx)

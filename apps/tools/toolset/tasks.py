@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Protocol
 
 from django.db import transaction
 
@@ -12,7 +11,9 @@ from apps.collections.index.embedding import embedder_local
 from apps.tools.models import ToolEntry, ToolVector
 from apps.tools.toolset.bundles import bundle_list
 from apps.tools.toolset.tenant_bundles import tenant_bundles
-from apps.tools.toolset.vectors import text_digest, tool_text, vectors_store
+from apps.tools.toolset.vectors import JOB_KIND, text_digest, tool_text, vectors_store
+from jobs.context import JobContext
+from jobs.registry import job
 from tenancy.actors import Actor, system_actor
 from tenancy.models import Tenant
 from toolloop.tools import Tool
@@ -20,26 +21,11 @@ from toolloop.tools import Tool
 BATCH = 64  # texts a commit
 
 
-class VectorContext(Protocol):
-    """What the job needs of ``jobs.context.JobContext``."""
+@job(JOB_KIND, lane="cpu", max_attempts=3)
+def tool_vectors(ctx: JobContext) -> None:
+    """Make the vectors that the workspace's tools lack, and remove those of texts that no tool has any more.
 
-    tenant_id: int
-
-    def check(self) -> None:
-        """Raise when the job must stop."""
-
-    def give_way(self) -> None:
-        """Raise between two commits when somebody else has the next turn."""
-
-    def hold(self) -> None:
-        """Raise unless this worker still holds the job."""
-
-    def advanced(self) -> None:
-        """Say that a step is finished for good."""
-
-
-def vectors_make(ctx: VectorContext) -> None:
-    """Embed what has no vector yet; safe to run again after a crash, and with nothing to do it only reads.
+    Safe to run again after a crash; with nothing to do it only reads.
 
     Raises:
         EmbeddingError: this server's embedder cannot be used.

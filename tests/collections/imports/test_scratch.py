@@ -12,9 +12,9 @@ import pytest
 from django.utils import timezone
 
 from apps.collections.imports import services
+from apps.collections.imports.tasks import import_ended
 from apps.collections.ingestion.sources.archives import archive_entries
 from apps.collections.models import Collection, Import, ImportStatus
-from apps.collections.tasks import import_ended
 from basics.errors import Conflict
 from blobs.stores import store
 from jobs.context import JobCancelled

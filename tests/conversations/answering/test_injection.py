@@ -22,7 +22,7 @@ from django.db import transaction
 
 from apps.collections.index.spaces import vectors_insert
 from apps.collections.models import Chunk, Collection, Document, DocumentAccess, DocumentStatus
-from apps.conversations import tasks
+from apps.conversations.answering import tasks
 from apps.conversations.assistants.options import VersionSpec
 from apps.conversations.assistants.services import assistant_create, version_publish
 from apps.conversations.models import Citation, Message, Turn

@@ -15,7 +15,7 @@ from django.test import Client
 
 from apps.collections.embedders.base import EmbeddingSpace
 from apps.collections.index.spaces import vectors_insert
-from apps.conversations import tasks
+from apps.conversations.answering import tasks
 from apps.conversations.branches import services as branches_services
 from apps.conversations.models import QueuedQuestion, Turn
 from apps.conversations.transcript import selectors

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from apps.conversations import tasks
+from apps.conversations.answering import tasks
 from apps.conversations.assistants import selectors as reads
 from apps.conversations.assistants import services as assistants_services
 from apps.conversations.assistants.options import OF_MODE, Options, VersionSpec, options_json, options_read
 from apps.conversations.models import Assistant, Turn
-from apps.conversations.openai import work
+from apps.conversations.openai import tasks as completions
 from apps.conversations.openai.services import CompletionRequest, completion_start
 from apps.conversations.openai.wire import ParsedRequest
 from apps.conversations.turns import services as turns_services
@@ -392,7 +392,7 @@ def test_openai_clients_name_an_assistant_and_get_its_scope_tools_and_prompt(
         asked: Any = {"model": "assistant/clerk", "asked": said, "collections": None}
         request = CompletionRequest(**{**asked, **more})
         run = completion_start(**who, request=request)
-        return work._prepare(run.pk)
+        return completions._prepare(run.pk)
 
     found = prepared_for()
     assert (found.collections, list(found.answering.toolset.names())) == ([two.pk], ["search_documents"])

@@ -15,7 +15,7 @@ from django.core.management import CommandError, call_command
 from apps.collections.documents.type_rules import document_describe, type_rules_set
 from apps.collections.ingestion.codes import tariff_code
 from apps.collections.models import Chunk, Collection, Document, DocumentTypeRules
-from apps.conversations import tasks
+from apps.conversations.answering import tasks
 from apps.conversations.assistants import examples
 from apps.conversations.display.cards import SEARCHES
 from apps.conversations.models import AssistantVersion, Message

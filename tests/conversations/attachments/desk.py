@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from apps.collections.models import Chunk
-from apps.conversations import tasks
+from apps.conversations.answering import tasks
 from apps.conversations.attachments import services as attachments_services
 from apps.conversations.models import Attachment, Turn
 from apps.conversations.turns import conversations

@@ -14,7 +14,7 @@ from django.conf import settings
 from django.test import Client
 
 from apps.collections.models import Collection, Document, DocumentAccess
-from apps.conversations import tasks
+from apps.conversations.answering import tasks
 from apps.conversations.assistants import services as assistants_services
 from apps.conversations.assistants.options import VersionSpec
 from apps.conversations.attachments.selectors import ATTACHED

@@ -14,7 +14,7 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.test import Client
 
-from apps.conversations import tasks
+from apps.conversations.answering import tasks
 from apps.conversations.models import Attachment
 from apps.conversations.openai.services import CompletionRequest, completion_start
 from apps.conversations.openai.wire import messages_read

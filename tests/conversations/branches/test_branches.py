@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from asgiref.sync import sync_to_async
 
+from apps.conversations.answering.tasks import history_of
 from apps.conversations.branches import services as branches_services
 from apps.conversations.models import Citation, Conversation, Message, Turn
-from apps.conversations.tasks import history_of
 from apps.conversations.transcript import selectors
 from apps.conversations.transcript.branch_tree import HISTORY_TURNS, Tree, branch_before
 from apps.conversations.turns import conversations

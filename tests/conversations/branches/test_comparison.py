@@ -11,7 +11,7 @@ from asgiref.sync import sync_to_async
 from django.db import IntegrityError, connection, connections, transaction
 from django.test import Client
 
-from apps.conversations import tasks
+from apps.conversations.answering import tasks
 from apps.conversations.answering.closing import turn_close
 from apps.conversations.attachments.services import attachment_add
 from apps.conversations.branches import services as branches_services

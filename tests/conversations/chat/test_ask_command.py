@@ -12,7 +12,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import connections
 
-from apps.conversations import tasks
+from apps.conversations.answering import tasks
 from apps.conversations.citations.markers import CitablePassage
 from apps.conversations.display.terminal import PlainAnswer
 from jobs.models import Job

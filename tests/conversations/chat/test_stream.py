@@ -13,7 +13,7 @@ from asgiref.sync import sync_to_async
 from django.db import connection
 from django.template.loader import render_to_string
 
-from apps.conversations import tasks
+from apps.conversations.answering import tasks
 from apps.conversations.chat.frames import Target, answer_frames
 from apps.conversations.citations.markers import passages_of
 from apps.conversations.display.presentation import TurnView, turn_view_live, turn_view_new

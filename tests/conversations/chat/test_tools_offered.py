@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from apps.conversations import tasks
+from apps.conversations.answering import tasks
 from apps.conversations.chat.starters import starters_made
 from apps.conversations.chat.tools_offered import tool_lines
 from apps.conversations.models import Conversation

@@ -12,7 +12,7 @@ from asgiref.sync import sync_to_async
 from django.test import AsyncClient, Client
 from django.urls import reverse
 
-from apps.conversations import tasks
+from apps.conversations.answering import tasks
 from apps.conversations.models import Conversation, Turn
 from apps.conversations.turns import services
 from runs.models import ToolCall

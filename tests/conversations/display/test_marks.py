@@ -240,8 +240,8 @@ READERS = {
     "apps/conversations/turns/services.py": "deletes it",
     "apps/conversations/turns/titles.py": "names the conversation",
     "apps/datasets/collect/services.py": "makes a row of it, which a person reviews",
-    "apps/evaluations/sampling/scoring_job.py": "scores it",
     "apps/evaluations/sampling/services.py": "chooses what is scored, by its marks too",
+    "apps/evaluations/sampling/tasks.py": "scores it",
 }
 # Ours, REST: an object with an answer and its sources, and where its marks are.
 WITHOUT_MARKS: dict[str, str] = {}

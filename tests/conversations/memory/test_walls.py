@@ -14,7 +14,7 @@ from django.db import connection
 from django.test import Client
 from django.urls import reverse
 
-from apps.conversations import tasks
+from apps.conversations.answering import tasks
 from apps.conversations.memory import services
 from apps.conversations.memory.selectors import asks_in_person, entry_get, entry_list, told_columns, told_take
 from apps.conversations.memory.tool import MAX_IN_AN_ANSWER

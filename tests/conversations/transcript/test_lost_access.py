@@ -13,7 +13,7 @@ from django.test import AsyncClient, Client
 
 from apps.collections.documents.access import document_access_set
 from apps.collections.models import Document
-from apps.conversations import tasks
+from apps.conversations.answering import tasks
 from apps.conversations.models import Conversation, Turn
 from apps.conversations.sharing.services import share_create
 from apps.conversations.toolset import bundle as conversation_tools

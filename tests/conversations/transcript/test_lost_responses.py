@@ -11,7 +11,7 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.test import Client
 
-from apps.conversations.openai import work
+from apps.conversations.openai import tasks
 from apps.conversations.openai.services import RUN_KIND
 from apps.conversations.transcript.segments import response_id_of
 from jobs.runner import _finish
@@ -73,7 +73,7 @@ async def answered(cast: Cast, lane: Executor) -> None:
     with tenant_scope(cast.tenant.pk):
         error: BaseException | None = None
         try:
-            await work.completion_work(ctx, **job.payload)
+            await tasks.completion_work(ctx, **job.payload)
         except Exception as raised:  # noqa: BLE001 - the runner's own rules decide
             error = raised
         await ctx.in_db(_finish, ctx, job, error)
@@ -101,7 +101,7 @@ async def kept(
         calls(call("search_documents", query="what do we know")),
         says(f"{SECRET[:-1]} [c{secret}]. {OPEN[:-1]} [c{other}]."),
     ]
-    monkeypatch.setattr(work, "provider_for", lambda tenant, model: ScriptedProvider(script))
+    monkeypatch.setattr(tasks, "provider_for", lambda tenant, model: ScriptedProvider(script))
     await answered(cast, lane_threads)
     run = await sync_to_async(last_run)(cast)
     assert run.status == RunStatus.COMPLETED
@@ -134,7 +134,7 @@ async def test_kept_response_tells_no_word_of_a_lost_document(
             async for event in super().stream(request):
                 yield event
 
-    monkeypatch.setattr(work, "provider_for", lambda tenant, model: Listening([says("No.")]))
+    monkeypatch.setattr(tasks, "provider_for", lambda tenant, model: Listening([says("No.")]))
     await answered(cast, lane_threads)
     assert "notice period is 30 days" in str(heard[0].messages)
     assert CANARY not in str(heard)

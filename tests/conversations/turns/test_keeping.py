@@ -13,7 +13,6 @@ from asgiref.sync import sync_to_async
 from django.test import Client
 from django.utils import timezone
 
-from apps.conversations.answering.follow_up_jobs import conversation_title
 from apps.conversations.feedback import services as feedback_services
 from apps.conversations.feedback.selectors import feedback_list
 from apps.conversations.models import Conversation, Feedback, Message, Turn
@@ -22,6 +21,7 @@ from apps.conversations.transcript import selectors
 from apps.conversations.transcript.locks import title_of
 from apps.conversations.transcript.search import conversation_find
 from apps.conversations.turns import conversations, drafts, titles
+from apps.conversations.turns.tasks import conversation_title
 from basics.errors import Conflict, Denied, Invalid, Missing
 from erasure.removal import removal_round
 from jobs.context import LeaseLost

@@ -12,7 +12,7 @@ import pytest
 from apps.collections.documents import access
 from apps.collections.file_tools.toolset import FILE_TOOLS
 from apps.collections.models import Collection, Document
-from apps.conversations import tasks
+from apps.conversations.answering import tasks
 from apps.conversations.chat.queued_lines import queued_lines
 from apps.conversations.models import Turn
 from apps.conversations.projects.services import project_create

@@ -15,9 +15,9 @@ from django.db import connections
 from django.utils import timezone
 
 from apps.collections.models import Collection, Document
-from apps.conversations import tasks
+from apps.conversations.answering import tasks
+from apps.conversations.answering.tasks import history_of
 from apps.conversations.models import Conversation, Message, Turn
-from apps.conversations.tasks import history_of
 from apps.conversations.transcript import selectors
 from apps.conversations.transcript.branch_tree import HISTORY_TURNS, branch_before
 from apps.conversations.turns import conversations

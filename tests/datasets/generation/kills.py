@@ -42,7 +42,7 @@ from django.conf import settings
 from apps.collections.models import Chunk
 from apps.collections.search import SearchResult
 from apps.conversations.toolset import document_search
-from apps.datasets import tasks
+from apps.datasets.generation import tasks
 from jobs.runner import run_here
 from runs.providers import providers_preload
 from tests.conversations.conftest import hit_of

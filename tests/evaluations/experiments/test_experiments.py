@@ -13,7 +13,6 @@ from apps.conversations.assistants.options import VersionSpec
 from apps.conversations.assistants.services import assistant_create
 from apps.datasets.records.record import Record
 from apps.datasets.records.rubric import SIX
-from apps.evaluations import tasks
 from apps.evaluations.arms.targets import MAX_NAME, ReferenceTarget, arms_named
 from apps.evaluations.compare.pairs import pairs_summary
 from apps.evaluations.experiments import services as experiments
@@ -28,6 +27,7 @@ from apps.evaluations.judges import asking
 from apps.evaluations.models import Arm, Experiment, ExperimentState, KeptScores, Score, Trial, TrialState
 from apps.evaluations.results.outcomes import labels_map
 from apps.evaluations.results.selectors import arm_scores, arm_scores_counted
+from apps.evaluations.trials import tasks
 from basics.errors import Conflict, Denied, Invalid, Missing
 from budgets.models import Budget
 from notices.models import Notice

@@ -13,7 +13,7 @@ from apps.collections.embedders.base import EmbeddingError, EmbeddingSpace, Embe
 from apps.datasets.models import Dataset, DatasetCheck, DatasetRow
 from apps.datasets.records.record import Record, RowType
 from apps.datasets.rows.selectors import version_rows
-from apps.evaluations.failures import grouping
+from apps.evaluations.failures import tasks
 from apps.evaluations.failures.grouping import groups_of
 from apps.evaluations.failures.selectors import arm_failures
 from apps.evaluations.failures.services import (
@@ -187,7 +187,7 @@ def test_failures_are_told_by_tag_and_in_groups_and_become_a_dataset(cast, arm, 
 @pytest.mark.django_db
 def test_a_look_embeds_nothing_and_groups_follow_what_fails(cast, arm, client, monkeypatch):
     embedder = Vectors()
-    monkeypatch.setattr(grouping, "embedder_of_setting", lambda *_, **__: embedder)
+    monkeypatch.setattr(tasks, "embedder_of_setting", lambda *_, **__: embedder)
     with tenant_scope(cast.tenant.pk):
         Experiment.objects.filter(pk=arm.experiment_id).update(state="stopped")
     page = reverse("evaluations:failures", args=[cast.tenant.slug, arm.pk])
@@ -215,7 +215,7 @@ def test_a_look_embeds_nothing_and_groups_follow_what_fails(cast, arm, client, m
     def refuse(*_, **__):
         raise EmbeddingError("embedder_auth_failed", "The key was refused.")
 
-    monkeypatch.setattr(grouping, "embedder_of_setting", refuse)
+    monkeypatch.setattr(tasks, "embedder_of_setting", refuse)
     group(cast, arm)
     text = client.get(page).content.decode()
     assert "The key was refused." in text
@@ -226,7 +226,7 @@ def test_a_look_embeds_nothing_and_groups_follow_what_fails(cast, arm, client, m
 
 @pytest.mark.django_db
 def test_a_paid_embedder_is_paid_by_who_asked(cast, arm, monkeypatch):
-    monkeypatch.setattr(grouping, "embedder_of_setting", lambda *_, **__: Vectors("openai"))
+    monkeypatch.setattr(tasks, "embedder_of_setting", lambda *_, **__: Vectors("openai"))
     group(cast, arm)
     with tenant_scope(cast.tenant.pk):
         used = UsageRecord.objects.get(kind="embedding")
@@ -308,7 +308,7 @@ def test_a_row_without_an_answer_fails_too(cast, arm):
 def test_every_failing_row_is_on_a_page_and_a_page_is_grouped_by_itself(cast, arm, client, monkeypatch):
     monkeypatch.setattr("apps.evaluations.failures.selectors.PAGE_ROWS", 2)
     monkeypatch.setattr("apps.evaluations.failures.views.PAGE_ROWS", 2)
-    monkeypatch.setattr(grouping, "embedder_of_setting", lambda *_, **__: Vectors())
+    monkeypatch.setattr(tasks, "embedder_of_setting", lambda *_, **__: Vectors())
     who = {"tenant": cast.tenant, "actor": cast.actor("member"), "arm": arm}
     with tenant_scope(cast.tenant.pk):
         pages = [arm_failures(actor=cast.actor("viewer"), arm=arm, page=n) for n in (1, 2, 3, 9)]

@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from apps.datasets.records.record import Record
 from apps.datasets.records.rubric import SIX
-from apps.evaluations import tasks
+from apps.evaluations.experiments import judge_checks
 from apps.evaluations.experiments import services as experiments
 from apps.evaluations.experiments.services import experiment_resume, experiment_stop
 from apps.evaluations.experiments.starting import CHECK_JOB
@@ -90,7 +90,7 @@ async def check(experiment: Experiment, lane: Any) -> None:
     with tenant_scope(experiment.tenant_id):
         error: BaseException | None = None
         try:
-            await tasks.judge_check(ctx, **job.payload)
+            await judge_checks.judge_check(ctx, **job.payload)
         except Exception as raised:  # noqa: BLE001 - the runner's own rules decide
             error = raised
         await ctx.in_db(_finish, ctx, job, error)

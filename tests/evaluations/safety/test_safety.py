@@ -20,7 +20,6 @@ from apps.conversations.toolset import bundle as tools
 from apps.datasets.generation.prompt_injection import PLANTED, canary_of, instruction_of
 from apps.datasets.models import DatasetVersion, VersionRow
 from apps.datasets.records.record import Record, RecordSource, RowType, from_values
-from apps.evaluations import tasks
 from apps.evaluations.arms.delivery import prompt_of
 from apps.evaluations.attacks.suite import SuiteSpec, suite_manifest, suite_rows
 from apps.evaluations.attacks.values import GOALS, Attack, Carrier, Category, attack_of, hidden_instruction
@@ -34,7 +33,7 @@ from apps.evaluations.safety.services import suite_create
 from apps.evaluations.scorers.attack import Attacks, canary_find
 from apps.evaluations.scorers.base import Call, TargetResult
 from apps.evaluations.statistics.proportions import wilson
-from apps.evaluations.trials import answering
+from apps.evaluations.trials import answering, tasks
 from apps.tools.models import ToolGrant
 from basics.errors import Denied, Invalid, Missing
 from runs.models import ToolCall

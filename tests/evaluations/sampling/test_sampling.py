@@ -11,8 +11,8 @@ from django.test import Client
 
 from apps.conversations.models import AssistantVersion, Citation, Turn
 from apps.evaluations.models import LiveSample, LiveScore, SamplingRule
-from apps.evaluations.sampling import scoring_job as sampling
 from apps.evaluations.sampling import services as writes
+from apps.evaluations.sampling import tasks as sampling
 from apps.evaluations.sampling.services import sampling_rule_create, sampling_rule_pause
 from apps.evaluations.scorers.turns import asked_in, told_of
 from basics.errors import Denied, Invalid, Missing

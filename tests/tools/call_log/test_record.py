@@ -12,7 +12,7 @@ from asgiref.sync import sync_to_async
 
 from apps.conversations.display.cards import tool_cards
 from apps.conversations.toolset import bundle as conversation_tools
-from apps.tools import tasks
+from apps.tools.calls import tasks
 from apps.tools.calls.services import call_parse, calls_execute
 from apps.tools.models import ToolGrant
 from apps.tools.toolset.selectors import guard_for

@@ -14,7 +14,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from apps.conversations.toolset import bundle as conversation_tools
-from apps.tools import tasks
+from apps.tools.calls import tasks
 from apps.tools.calls.services import call_parse, calls_execute
 from apps.tools.catalog.services import entry_set
 from apps.tools.models import ToolGrant

@@ -19,7 +19,7 @@ from mcp.server.mcpserver import MCPServer
 
 from apps.conversations.toolset import bundle as conversation_tools
 from apps.conversations.turns.conversations import conversation_create
-from apps.tools import tasks
+from apps.tools.calls import tasks
 from apps.tools.calls.services import JOB_KIND, MODEL, RUN_KIND, call_parse
 from apps.tools.connectors.mcp_sessions import sessions_close
 from apps.tools.models import ToolGrant

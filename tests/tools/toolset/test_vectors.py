@@ -81,7 +81,7 @@ def embedder(monkeypatch: pytest.MonkeyPatch) -> Meaning:
     made = Meaning()
     for place in (
         "apps.tools.toolset.vectors.embedder_local",
-        "apps.tools.toolset.vector_job.embedder_local",
+        "apps.tools.toolset.tasks.embedder_local",
     ):
         monkeypatch.setattr(place, lambda *, tenant: made)
     return made

@@ -1,8 +1,7 @@
-"""The jobs that follow an answer: it is checked again, the next question is asked, the conversation gets its title or goes."""
+"""The jobs that follow an answer: the next question is asked, the conversation gets its title, or loses it, or goes."""
 
 from __future__ import annotations
 
-from apps.conversations.support import services as support_services
 from apps.conversations.turns import bulk, lost_titles, queue, titles
 from jobs.context import JobContext, JobPostponed
 from jobs.registry import MAX_DEATHS, job
@@ -23,18 +22,6 @@ async def conversation_title(ctx: JobContext, *, turn_id: int) -> None:
     actor = system_actor(ctx.tenant_id, ctx.user_id)
     await titles.title_make(
         tenant=tenant, actor=actor, turn_id=turn_id, in_db=ctx.in_db, check=ctx.check, complete=ctx.complete
-    )
-
-
-@job(support_services.JOB_KIND, lane="cpu", max_attempts=2)
-def answer_check(ctx: JobContext, *, turn_id: int, run_id: int) -> None:
-    """Check an answer against its sources a second time."""
-    support_services.support_check(
-        tenant=Tenant.objects.get(pk=ctx.tenant_id),
-        actor=system_actor(ctx.tenant_id, ctx.user_id),
-        turn_id=turn_id,
-        run_id=run_id,
-        check=ctx.check,
     )
 
 
