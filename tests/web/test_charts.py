@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from toolloop.tools.charting import CannotDraw, chart_made
-from web.plot_pictures import chart_png
-from web.plots import plot_of
+from web.charts.picture import chart_png
+from web.charts.plot import plot_of
 
 
 @pytest.mark.parametrize(

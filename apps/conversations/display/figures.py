@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from apps.conversations.models import Turn
 from toolloop.tools.chart_tool import CHART, DRAW_CHART
 from toolloop.tools.charting import Chart
-from web.plots import Plot, number_said, numbers_csv, plot_of
+from web.charts.plot import Plot, number_said, numbers_csv, plot_of
 
 # A tool of another name can't draw by what its payload says, nor show a picture that no call of its run returned.
 _CHART = f"CASE WHEN runs_toolcall.name = '{DRAW_CHART}' THEN runs_toolcall.payload->'{CHART}' END"
@@ -88,16 +88,19 @@ class Figure:
 
 
 def call_figures(row: Mapping[str, Any]) -> tuple[Figure, ...]:
-    """Return what a call that was read with ``FIGURE_COLUMNS`` has to look at."""
+    """Return what a call that was read with ``FIGURE_COLUMNS`` has to look at; the same picture twice is one."""
     charts = [{"chart": row["chart"]}] if row.get("chart") else []
-    return figures_read([*charts, *(row.get("pictures") or ())])
+    return _once(figures_read([*charts, *(row.get("pictures") or ())]))
 
 
 def turn_figures(turn: Turn) -> tuple[Figure, ...]:
     """Return what the calls of a turn of ``turn_list`` have to look at, as its reader may see it."""
     calls = getattr(turn.run, "calls_shown", ())  # none on a turn that was just made
-    found = {figure.key: figure for call in calls for figure in call_figures(vars(call))}
-    return tuple(found.values())  # a chart that was drawn twice is one
+    return _once(figure for call in calls for figure in call_figures(vars(call)))
+
+
+def _once(figures: Iterable[Figure]) -> tuple[Figure, ...]:
+    return tuple({figure.key: figure for figure in figures}.values())
 
 
 def figures_read(items: Iterable[Mapping[str, Any]]) -> tuple[Figure, ...]:

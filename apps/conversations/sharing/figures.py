@@ -14,7 +14,7 @@ from apps.conversations.pictures.selectors import pictures_read
 from basics.papers.model import Block, Run
 from basics.papers.model import Picture as PaperPicture
 from tenancy.actors import Actor
-from web.plot_pictures import chart_png
+from web.charts.picture import chart_png
 
 _REFERRED = re.compile(r"^[ \t]{0,3}!\[([^\]\n]*)\]\(figure:([0-9a-f]{8})\)[ \t]*$", re.MULTILINE)
 _SPECIAL = re.compile(r"([\\`*_\[\]<>|#])")

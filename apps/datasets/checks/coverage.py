@@ -18,7 +18,7 @@ from apps.datasets.generation.corpus import LEAST_CHARS, chunks_open
 from apps.datasets.models import Dataset, DatasetCheck, GenerationJob
 from apps.datasets.records.record import Record
 from tenancy.actors import Actor
-from web.charts import Strips, strips_chart
+from web.charts.bars import Strips, strips_chart
 
 CELLS = 48
 """Stretches that a document is drawn as, at most."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from django.utils import dateformat
 
 from runs.usage_figures import Usage, UsageRow
-from web.charts import Bars, Columns, bars_chart, columns_chart
+from web.charts.bars import Bars, Columns, bars_chart, columns_chart
 
 MOST_BARS = 12
 

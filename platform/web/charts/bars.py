@@ -1,6 +1,7 @@
-"""Charts as plain geometry, drawn on the server as SVG: nothing to load, nothing the content policy must allow.
+"""What pages of the product count, as plain geometry: columns over days, horizontal bars, maps of strips.
 
-Lengths are units of the SVG's view box; ``components/_columns.html``, ``_bars.html`` and ``_strips.html`` draw them.
+Lengths are units of the SVG's view box; ``components/charts/_columns.html``, ``_bars.html`` and ``_strips.html`` draw
+them: nothing to load, nothing the content policy must allow.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from decimal import Decimal
 
 from django.utils.formats import number_format
 from django.utils.translation import gettext
+
+from web.charts.scale import round_step
 
 WIDTH = 640.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 54.0, 4.0, 10.0, 24.0
@@ -232,9 +235,7 @@ def _scale(most: float, *, is_count: bool) -> tuple[float, list[float]]:
     if most <= 0:
         return 1.0, [0.0, 1.0]
     raw = max(most / 4, 1.0) if is_count else most / 4
-    power = 10 ** math.floor(math.log10(raw))
-    steps = [n * power for n in (1, 2, 2.5, 5, 10) if not is_count or n * power % 1 == 0]
-    step = next(one for one in steps if one >= raw * 0.999999)
+    step = round_step(raw, is_whole=is_count)
     count = math.ceil(most / step - 1e-9)
     return step * count, [step * n for n in range(count + 1)]
 

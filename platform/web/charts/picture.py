@@ -1,4 +1,4 @@
-"""Charts as PNG files, for documents: what ``components/_plot.html`` draws on pages, in ink on white paper."""
+"""Charts as PNG files, for documents: what ``components/charts/_plot.html`` draws on pages, in ink on white paper."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 import basics.papers
 from toolloop.tools.charting import Chart
-from web.plots import Layer, Plot, plot_of
+from web.charts.plot import Layer, Plot, plot_of
 
 _SCALE = 3
 _INKS = ("#0b6a80", "#c2541b", "#1f7a45", "#7a3fa0", "#8a6a00", "#b3261e", "#3f4f9e", "#54606a")

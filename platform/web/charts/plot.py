@@ -1,6 +1,7 @@
-"""Charts with axes as plain geometry: a page draws it as SVG, a document as a picture.
+"""A ``Chart`` with its axes as plain geometry: a page draws it as SVG, a document as a picture.
 
-Lengths are units of the view box; ``components/_plot.html`` draws it on pages and ``web.plot_pictures`` in documents.
+Lengths are units of the view box; ``components/charts/_plot.html`` draws it on pages and ``web.charts.picture`` in
+documents.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from dataclasses import dataclass, field
 
 from basics.formulas import FORMULA_STARTS
 from toolloop.tools.charting import Chart, Series
+from web.charts.scale import round_step
 
 WIDTH, HEIGHT = 640.0, 320.0
 _RIGHT, _TOP, _BOTTOM, _SIGN = 14.0, 12.0, 30.0, 9.0
@@ -126,7 +128,7 @@ class _Scale:
             low, high = (min(low, 0.0), max(high, 0.0)) if low else (0.0, 1.0)
         elif 0 < low <= high / 2 or high / 2 <= low < 0:  # zero is near enough to be on it
             low, high = min(low, 0.0), max(high, 0.0)
-        step = _step((high - low) / most)
+        step = round_step((high - low) / most)
         first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
         ticks = [float(f"{number * step:.15g}") for number in range(first, last + 1)]
         return cls(ticks[0], ticks[-1], ticks)
@@ -266,11 +268,6 @@ def number_short(value: float, digits: int = 4) -> str:
         if abs(value) >= limit:
             return f"{value / (1e3 if suffix == 'k' else limit):.{digits}g}{suffix}"
     return f"{value:.{digits}g}"
-
-
-def _step(raw: float) -> float:
-    power = 10.0 ** math.floor(math.log10(raw))
-    return next(n * power for n in (1, 2, 2.5, 5, 10) if n * power >= raw * 0.999999)
 
 
 def _cut(text: str, most: int) -> str:

@@ -6,9 +6,11 @@ import base64
 import hashlib
 import io
 import json
+import re
 import struct
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import AsyncGenerator, Iterator
 from concurrent.futures import Executor
 from pathlib import Path
@@ -94,7 +96,7 @@ def studio(cast: Cast) -> Iterator[ToolSource]:
         hostile = [image(SVG, "image/svg+xml"), image(bomb()), image(png()[:60])]
         return [
             TextContent(type="text", text="Drawn."),
-            image(png()),
+            *[image(png())] * (2 if what == "twice" else 1),
             *(hostile if what == "hostile" else []),
         ]
 
@@ -267,6 +269,37 @@ def moved_and_erased(cast: Cast, turn: Turn, folder: Path) -> None:
 def picture_row(cast: Cast) -> Picture:
     with tenant_scope(cast.tenant.pk):
         return Picture.objects.get()
+
+
+async def test_the_same_figures_in_two_cards_have_ids_of_their_own(
+    cast: Cast,
+    lane_threads: Executor,
+    model: Model,  # noqa: F811
+    studio: ToolSource,
+) -> None:
+    again = SALES | {"title": "Sales again"}
+    key = chart_made(**dict(again.items())).key  # type: ignore[arg-type]
+    model(
+        calls(call("shop_render", what="twice"), call("draw_chart", **SALES), call("draw_chart", **again)),
+        calls(call("shop_render", what="plain"), call("draw_chart", **SALES), call("draw_chart", **again)),
+        says(f"![Once](figure:{key})"),
+    )
+    turn: Turn = await sync_to_async(ask)(cast, "Draw it twice.", role="admin")
+    await answer(turn, lane_threads)
+
+    def read() -> tuple[str, int]:
+        address = reverse("conversations:detail", args=[cast.tenant.slug, turn.conversation_id])
+        with tenant_scope(cast.tenant.pk):
+            pictures = Picture.objects.count()
+        return browser(cast.admin).get(address).content.decode(), pictures
+
+    page, pictures = await sync_to_async(read)()
+    ids = re.findall(r' id="([^"]+)"', page)
+    assert (pictures, page.count('class="graph"'), page.count('class="see"')) == (3, 3, 2)
+    assert [one for one, times in Counter(ids).items() if times > 1] == []
+    named = re.findall(r'(?:data-copy|popovertarget)="(r\d[^"]+)"', page)
+    assert len(set(named)) == 5
+    assert set(named) <= set(ids), "each button works on a figure of its own card"
 
 
 async def test_a_live_page_ends_as_a_reload_shows_it_and_a_model_without_eyes_is_told_so(

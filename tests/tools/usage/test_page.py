@@ -20,7 +20,7 @@ from tenancy.actors import Actor
 from tenancy.scope import tenant_scope
 from tests.cast import Cast, make_cast
 from tests.markup import flat
-from web.charts import bars_chart, columns_chart, figure
+from web.charts.bars import bars_chart, columns_chart, figure
 
 pytestmark = pytest.mark.django_db
 TODAY = datetime.timedelta(0)
