@@ -88,19 +88,16 @@ class Figure:
 
 
 def call_figures(row: Mapping[str, Any]) -> tuple[Figure, ...]:
-    """Return what a call that was read with ``FIGURE_COLUMNS`` has to look at; the same picture twice is one."""
+    """Return what a call that was read with ``FIGURE_COLUMNS`` has to look at."""
     charts = [{"chart": row["chart"]}] if row.get("chart") else []
-    return _once(figures_read([*charts, *(row.get("pictures") or ())]))
+    return figures_read([*charts, *(row.get("pictures") or ())])
 
 
 def turn_figures(turn: Turn) -> tuple[Figure, ...]:
     """Return what the calls of a turn of ``turn_list`` have to look at, as its reader may see it."""
     calls = getattr(turn.run, "calls_shown", ())  # none on a turn that was just made
-    return _once(figure for call in calls for figure in call_figures(vars(call)))
-
-
-def _once(figures: Iterable[Figure]) -> tuple[Figure, ...]:
-    return tuple({figure.key: figure for figure in figures}.values())
+    found = {figure.key: figure for call in calls for figure in call_figures(vars(call))}
+    return tuple(found.values())  # a chart that was drawn twice is one
 
 
 def figures_read(items: Iterable[Mapping[str, Any]]) -> tuple[Figure, ...]:
