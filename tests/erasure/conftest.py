@@ -26,6 +26,19 @@ def home(settings: Any, tmp_path: Path) -> Path:
     return Path(settings.DATA_DIR)
 
 
+@pytest.fixture
+def at_once(settings: Any) -> None:
+    """Rules begin when they are set."""
+    settings.ERASURE_GRACE_DAYS = 0
+    settings.READ_AUDIT_DAYS, settings.RETENTION_DAYS, settings.CONVERSATION_DAYS = 0, 0, 0
+
+
+@pytest.fixture
+def side() -> Side:
+    """A workspace."""
+    return Side()
+
+
 def rows_of(side: Side, role: str = "owner") -> list[TenantModel]:
     """Return a row of every table that a workspace can have, made for the person of a role."""
     made: list[TenantModel] = []

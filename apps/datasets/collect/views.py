@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.http import HttpResponse
@@ -76,13 +77,16 @@ def from_feedback(request: TenantRequest, tenant_slug: str) -> HttpResponse:
         rows = rows.filter(pk__lt=before)
     pks = list(rows.values_list("pk", flat=True)[: PER_PAGE + 1])
     found = services.feedback_collect(actor=request.actor, feedback_pks=pks[:PER_PAGE])
-    context = _context(request) | {
+    context = _context(request)
+    kept = {"verdict": verdict, "reason": reason, "dataset": context["dataset_pk"]}
+    context |= {
         "lines": [_line(one, one.feedback.pk, False) for one in found if one.feedback],
         "verdict": verdict,
         "reason": reason,
         "reasons": reasons,
         "is_filtered": bool(verdict or reason),
         "is_later": bool(before),
+        "query": urlencode({k: v for k, v in kept.items() if v}),
         "older": pks[PER_PAGE - 1] if len(pks) > PER_PAGE else None,
     }
     return render(request, "datasets/collect_feedback.html", context)

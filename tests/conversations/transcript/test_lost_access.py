@@ -24,12 +24,12 @@ from runs.models import ChunkRead, PendingDecision, Run, RunStatus, ToolCall
 from runs.stream import aclose
 from runs.withheld import HIDDEN
 from tenancy.actors import Actor
-from tenancy.models import ApiKey, Tenant, User
 from tenancy.permissions import KEY_SCOPES, ROLE_ACTIONS
 from tenancy.scope import tenant_scope
-from tenancy.services import api_key_create, api_key_revoke, member_remove, member_role_change
+from tenancy.services import api_key_create, member_role_change
 from tests.cast import Cast
 from tests.conversations.support import Library, answer, ask, fresh, make_library, title_made
+from tests.losses import LOSSES, close_workspace, deactivate, narrow, remove, revoke
 from toolloop.providers.scripted import ScriptedProvider, call, calls, says
 from toolloop.tools import Toolset, tool
 
@@ -209,33 +209,6 @@ async def test_model_of_the_next_question_is_not_told_what_was_lost(
     assert heard
     assert "notice period is 30 days" in str(heard[0].messages)
     assert CANARY not in str(heard)
-
-
-def remove(cast: Cast) -> None:
-    with tenant_scope(cast.tenant.pk):
-        member_remove(tenant=cast.tenant, actor=cast.actor("owner"), member_id=cast.member.pk)
-
-
-def deactivate(cast: Cast) -> None:
-    User.objects.filter(pk=cast.member.user_id).update(is_active=False)
-
-
-def close_workspace(cast: Cast) -> None:
-    Tenant.objects.filter(pk=cast.tenant.pk).update(is_active=False)
-
-
-def revoke(cast: Cast) -> None:
-    with tenant_scope(cast.tenant.pk):
-        for row in ApiKey.objects.filter(user_id=cast.member.user_id):
-            api_key_revoke(tenant=cast.tenant, actor=cast.actor("owner"), key_id=row.pk)
-
-
-def narrow(cast: Cast) -> None:
-    with tenant_scope(cast.tenant.pk):
-        ApiKey.objects.filter(user_id=cast.member.user_id).update(scopes=["tenant.read"])
-
-
-LOSSES = (remove, deactivate, close_workspace, revoke, narrow)
 
 
 @pytest.mark.parametrize("lose", LOSSES)

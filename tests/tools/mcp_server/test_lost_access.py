@@ -11,40 +11,15 @@ from apps.collections.documents.access import document_access_set
 from apps.collections.models import Document, Page
 from apps.tools.calls.services import RUN_KIND
 from runs.models import ChunkRead, Run, RunStatus, ToolCall
-from tenancy.models import ApiKey, Tenant, User
 from tenancy.scope import tenant_scope
-from tenancy.services import api_key_revoke, member_remove
 from tests.cast import Cast
 from tests.conversations.support import Library, make_library
+from tests.losses import LOSSES, narrow
 from tests.tools.mcp_server.conftest import key_of, message, post
 
 pytestmark = pytest.mark.django_db(transaction=True)
 CANARY = "zebrafalcon"
 SECRET = f"The reserve price of the {CANARY} is 77341 crowns."
-
-
-def remove(cast: Cast) -> None:
-    with tenant_scope(cast.tenant.pk):
-        member_remove(tenant=cast.tenant, actor=cast.actor("owner"), member_id=cast.member.pk)
-
-
-def deactivate(cast: Cast) -> None:
-    User.objects.filter(pk=cast.member.user_id).update(is_active=False)
-
-
-def close_workspace(cast: Cast) -> None:
-    Tenant.objects.filter(pk=cast.tenant.pk).update(is_active=False)
-
-
-def revoke(cast: Cast) -> None:
-    with tenant_scope(cast.tenant.pk):
-        for row in ApiKey.objects.filter(user_id=cast.member.user_id):
-            api_key_revoke(tenant=cast.tenant, actor=cast.actor("owner"), key_id=row.pk)
-
-
-def narrow(cast: Cast) -> None:
-    with tenant_scope(cast.tenant.pk):
-        ApiKey.objects.filter(user_id=cast.member.user_id).update(scopes=["tenant.read"])
 
 
 class Session:
@@ -93,7 +68,7 @@ def asked(session: Session, library: Library) -> dict[str, tuple[int, str]]:
     return said
 
 
-@pytest.mark.parametrize("lose", [remove, deactivate, close_workspace, revoke, narrow])
+@pytest.mark.parametrize("lose", LOSSES)
 def test_session_that_stays_open_reads_and_calls_nothing_after_the_loss(
     cast: Cast, library: Library, lose: Callable[[Cast], None]
 ) -> None:
