@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
@@ -44,7 +43,6 @@ _CREDENTIALS = "SELECT * FROM tenancy_providercredential WHERE tenant_id = %s OR
 _ENTRIES = "SELECT * FROM tenancy_modelentry WHERE tenant_id = %s ORDER BY name"
 
 INVITE_SALT = "tenancy.invite"
-INVITE_LIFETIME = timedelta(days=7)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from apps.collections.models import Document
 from apps.conversations.chat.suggestions import Suggestion
 from apps.conversations.chat.tools_offered import tool_lines
-from apps.conversations.display.limits import limits_told
+from apps.conversations.display.narrowing import limits_told
 from apps.conversations.models import Conversation
 from apps.conversations.transcript.selectors import queued_list, scope_names
 from apps.conversations.turns.narrowing import Narrowing, narrowing_kept

@@ -40,8 +40,8 @@ from apps.conversations.display.cards import (
     tool_cards,
 )
 from apps.conversations.display.figures import Figure, Placing
-from apps.conversations.display.limits import limits_told
 from apps.conversations.display.marks import Mark, compared_of, marks_of, statements_count
+from apps.conversations.display.narrowing import limits_told
 from apps.conversations.display.plans import PlanView
 from apps.conversations.display.rendering import Block, blocks_render
 from apps.conversations.models import Attachment, Citation, Feedback, Message, Turn

@@ -9,7 +9,7 @@ from typing import Any
 from apps.collections.file_tools.toolset import FILE_TOOLS
 from apps.collections.models import Document
 from apps.conversations.assistants.selectors import version_collections, version_tools
-from apps.conversations.display.limits import NARROWED
+from apps.conversations.display.narrowing import NARROWED
 from apps.conversations.models import AssistantVersion, Conversation
 from apps.conversations.transcript import selectors
 from apps.tools.toolset.selectors import guard_for

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable
-from datetime import UTC
+from datetime import UTC, timedelta
 
 from django.core import signing
 from django.core.exceptions import ValidationError
@@ -23,10 +23,11 @@ from tenancy.languages import person_language
 from tenancy.models import Invite, Membership, Tenant, User
 from tenancy.permissions import rank
 from tenancy.scope import tenant_scope
-from tenancy.selectors import INVITE_LIFETIME, INVITE_SALT, invite_problem, invite_read, user_actor
+from tenancy.selectors import INVITE_SALT, invite_problem, invite_read, user_actor
 from tenancy.services.audit import audit_record
 from tenancy.services.members import lock_members, require_rank
 
+INVITE_LIFETIME = timedelta(days=7)
 _PROBLEMS = {
     "used": gettext_lazy("This invitation has already been used."),
     "revoked": gettext_lazy("This invitation was withdrawn. Ask the workspace for a new one."),

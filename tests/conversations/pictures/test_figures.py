@@ -295,7 +295,9 @@ async def test_the_same_figures_in_two_cards_have_ids_of_their_own(
 
     page, pictures = await sync_to_async(read)()
     ids = re.findall(r' id="([^"]+)"', page)
-    assert (pictures, page.count('class="graph"'), page.count('class="see"')) == (1, 3, 1), "the server's picture is kept and shown once"
+    assert (pictures, page.count('class="graph"'), page.count('class="see"')) == (1, 3, 1), (
+        "the server's picture is kept and shown once"
+    )
     assert [one for one, times in Counter(ids).items() if times > 1] == []
     named = re.findall(r'(?:data-copy|popovertarget)="(r\d[^"]+)"', page)
     assert len(set(named)) == 4

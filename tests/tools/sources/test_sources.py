@@ -1,18 +1,14 @@
-"""Sources of a workspace's own tools: read in a job, stored as versions, accepted after their contract tests."""
+"""Sources of a workspace's own tools: read in a job, stored as versions, accepted or rejected."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any
 
 import pytest
-from django.db import connection
 
-from apps.tools.connectors import base
-from apps.tools.connectors.base import FoundTool, SourceError, SourceKind
+from apps.tools.connectors.base import SourceError
 from apps.tools.connectors.making import source_tools
-from apps.tools.models import ContractTest, ToolCredential, ToolSource, ToolVersion
+from apps.tools.models import ToolSource, ToolVersion
 from apps.tools.sources import contract_tests, credentials
 from apps.tools.sources import services as sources_services
 from apps.tools.sources import versions as sources_versions
@@ -24,115 +20,15 @@ from apps.tools.sources.selectors import (
     version_changes,
     version_list,
 )
-from basics.errors import Conflict, Denied, DomainError, Invalid, Missing
-from jobs.models import Job
-from jobs.runner import run_here
-from tenancy.models import AuditEvent
+from basics.errors import Conflict, Denied, Invalid, Missing
 from tenancy.scope import tenant_scope
-from tests.cast import Cast, make_cast
+from tests.cast import Cast
+from tests.tools.sources.shop import Shop, accept, audited, create, refresh, states, tool_of, waiting, work
 from toolloop.messages import ToolCall
-from toolloop.tools import Tool, ToolContext, Toolset
+from toolloop.tools import ToolContext, Toolset
 from toolloop.tools.runtime import CheckedCall, call_prepare, call_run
 
 pytestmark = pytest.mark.django_db(transaction=True)
-CANARY = "canary-8f3b1e77-secret"
-
-
-def tool_of(name: str, **facts: Any) -> FoundTool:
-    parameters = facts.pop("parameters", None) or {
-        "type": "object",
-        "properties": {"id": {"type": "integer"}},
-        "required": ["id"],
-    }
-    facts = {"side_effects": False, "idempotent": True, **facts}
-    return FoundTool(name, f"Do {name}.", parameters, **facts)
-
-
-class Shop:
-    """A kind of source whose tools are what the test says, and whose calls answer what it says."""
-
-    def __init__(self) -> None:
-        self.tools: list[FoundTool] = [tool_of("shop_get"), tool_of("shop_list")]
-        self.answer: Any = {"id": 1, "name": "Lamp"}
-        self.problem: DomainError | None = None
-        self.reads = 0
-        self.on_read: Any = None
-
-    def check(self, source: ToolSource) -> None:
-        if source.url and not source.url.startswith("https://"):
-            raise Invalid("invalid", "No.", data={"fields": {"url": ["No."]}})
-
-    def read(self, source: ToolSource) -> Sequence[FoundTool]:
-        assert not connection.in_atomic_block
-        self.reads += 1
-        if self.on_read:
-            self.on_read()
-        if self.problem:
-            raise self.problem
-        return self.tools
-
-    def make(self, source: ToolSource, versions: Sequence[ToolVersion]) -> Iterable[Tool]:
-        async def call(**arguments: Any) -> Any:
-            return self.answer
-
-        for version in versions:
-            spec = version.spec
-            yield Tool(spec["name"], spec["description"], spec["parameters"], call)
-
-
-@pytest.fixture
-def cast(transactional_db: None) -> Cast:
-    return make_cast()
-
-
-@pytest.fixture
-def shop(monkeypatch: pytest.MonkeyPatch) -> Shop:
-    one = Shop()
-    kind = SourceKind("openapi", one.check, one.read, one.make)
-    monkeypatch.setitem(base._kinds, "openapi", kind)
-    return one
-
-
-def create(cast: Cast, **fields: Any) -> ToolSource:
-    values = {"kind": "openapi", "name": "shop", "url": "https://shop.example.org/v1", **fields}
-    row = sources_services.source_create(tenant=cast.tenant, actor=cast.actor("admin"), **values)
-    work(cast)
-    return row
-
-
-def work(cast: Cast) -> list[str]:
-    """Run the waiting jobs; returns how they ended."""
-    with tenant_scope(cast.tenant.pk):
-        waiting = list(Job.objects.filter(status="queued", kind="tools.source_refresh").order_by("pk"))
-    return [run_here(cast.tenant.pk, job.pk).status for job in waiting]
-
-
-def refresh(cast: Cast, source: ToolSource, **options: Any) -> list[str]:
-    sources_services.source_refresh(tenant=cast.tenant, actor=cast.actor("admin"), pk=source.pk, **options)
-    return work(cast)
-
-
-def states(cast: Cast, **only: Any) -> list[str]:
-    """Return the versions as texts: name, number, state, gone."""
-    with tenant_scope(cast.tenant.pk):
-        rows = ToolVersion.objects.filter(**only).order_by("tool_name", "number")
-        return [f"{v} {v.state}{' gone' if v.is_gone else ''}" for v in rows]
-
-
-def waiting(cast: Cast) -> list[int]:
-    with tenant_scope(cast.tenant.pk):
-        return list(ToolVersion.objects.filter(state="waiting").values_list("pk", flat=True))
-
-
-def accept(cast: Cast, *pks: int, **options: Any) -> list[ToolVersion]:
-    return sources_versions.version_accept(
-        tenant=cast.tenant, actor=cast.actor("admin"), pks=pks or waiting(cast), **options
-    )
-
-
-def audited(cast: Cast, action: str) -> list[dict[str, Any]]:
-    with tenant_scope(cast.tenant.pk):
-        return list(AuditEvent.objects.filter(action=action).order_by("pk").values_list("data", flat=True))
 
 
 def test_first_import_waits_for_somebody(cast: Cast, shop: Shop) -> None:
@@ -297,202 +193,6 @@ def test_update_reads_again_only_when_it_must(cast: Cast, shop: Shop) -> None:
     with pytest.raises(TypeError):
         sources_services.source_update(tenant=cast.tenant, actor=admin, pk=source.pk, name="other")
     assert audited(cast, "tool_source.update")[0]["fields"] == ["title"]
-
-
-@pytest.mark.parametrize(
-    ("field", "value"),
-    [
-        ("name", "Shop"),
-        ("name", "a_b"),
-        ("name", "-a"),
-        ("name", ""),
-        ("name", "a" * 25),
-        ("name", "builtin"),
-        ("name", "collections"),
-        ("kind", "soap"),
-        ("url", "x\ny"),
-        ("url", "h" * 501),
-        ("title", "t" * 121),
-        ("document", "a\0b"),
-        ("settings", [1]),
-        ("allowed_hosts", ["https://a.org"]),
-        ("allowed_hosts", ["a.org:80"]),
-        ("allowed_hosts", ["a b"]),
-        ("allowed_hosts", [f"h{i}.org" for i in range(51)]),
-    ],
-)
-def test_field_that_cannot_be_used_is_named(cast: Cast, shop: Shop, field: str, value: Any) -> None:
-    with pytest.raises(Invalid) as refused:
-        create(cast, **{field: value})
-    assert list(refused.value.data["fields"]) == [field]
-
-
-def test_name_is_given_once(cast: Cast, shop: Shop) -> None:
-    create(cast)
-    with pytest.raises(Invalid, match="already"):
-        create(cast)
-
-
-def test_name_must_not_lead_into_tools_of_the_installation(cast: Cast, shop: Shop) -> None:
-    from apps.tools.toolset.bundles import bundle_list
-
-    name = next(t.name for b in bundle_list() for t in b.tools() if "_" in t.name)
-    with pytest.raises(Invalid, match="own tools"):
-        create(cast, name=name.split("_")[0])
-
-
-def test_credential_is_never_shown_and_can_be_replaced(cast: Cast, shop: Shop) -> None:
-    source, admin = create(cast), cast.actor("admin")
-    for secret in ("first-secret-0001", CANARY):
-        row = credentials.credential_set(
-            tenant=cast.tenant,
-            actor=admin,
-            source=source.pk,
-            placement="header",
-            parameter="X-Api-Key",
-            secret=secret,
-        )
-    with tenant_scope(cast.tenant.pk):
-        assert ToolCredential.objects.count() == 1
-        (shown,) = credential_list(actor=admin)
-        assert shown.last_four == CANARY[-4:]
-        assert "secret_encrypted" in shown.get_deferred_fields()
-        assert CANARY.encode() not in bytes(row.secret_encrypted)
-        everything = str([e.data for e in AuditEvent.objects.all()]) + str(Job.objects.values())
-    assert CANARY not in everything
-    credentials.credential_forget(tenant=cast.tenant, actor=admin, pk=row.pk)
-    with pytest.raises(Missing):
-        credentials.credential_forget(tenant=cast.tenant, actor=admin, pk=row.pk)
-    assert len(audited(cast, "tool_credential.forget")) == 1
-
-
-@pytest.mark.parametrize(
-    ("placement", "parameter", "secret"),
-    [
-        ("cookie", "a", "s"),
-        ("bearer", "x", "s"),
-        ("header", "", "s"),
-        ("header", "Host", "s"),
-        ("header", "content-length", "s"),
-        ("header", "a b", "s"),
-        ("header", "A\r\nB", "s"),
-        ("query", "", "s"),
-        ("basic", "", "s"),
-        ("basic", "a:b", "s"),
-        ("bearer", "", ""),
-        ("bearer", "", "a\r\nX: y"),
-        ("bearer", "", "ü"),
-        ("bearer", "", "s" * 4001),
-    ],
-)
-def test_credential_that_cannot_be_sent_is_refused(
-    cast: Cast, shop: Shop, placement: str, parameter: str, secret: str
-) -> None:
-    source = create(cast)
-    with pytest.raises(Invalid):
-        credentials.credential_set(
-            tenant=cast.tenant,
-            actor=cast.actor("admin"),
-            source=source.pk,
-            placement=placement,
-            parameter=parameter,
-            secret=secret,
-        )
-
-
-def test_credential_does_not_move_to_another_host(cast: Cast, shop: Shop) -> None:
-    source, admin = create(cast), cast.actor("admin")
-    row = credentials.credential_set(
-        tenant=cast.tenant, actor=admin, source=source.pk, placement="bearer", secret=CANARY
-    )
-    for url in ("https://evil.example.org/v1", "https://shop.example.org:8443/v1", ""):
-        with pytest.raises(Invalid, match="credentials"):
-            sources_services.source_update(tenant=cast.tenant, actor=admin, pk=source.pk, url=url)
-    sources_services.source_update(
-        tenant=cast.tenant, actor=admin, pk=source.pk, url="https://shop.example.org:443/v9"
-    )
-    credentials.credential_forget(tenant=cast.tenant, actor=admin, pk=row.pk)
-    sources_services.source_update(
-        tenant=cast.tenant, actor=admin, pk=source.pk, url="https://evil.example.org/v1"
-    )
-
-
-def set_test(cast: Cast, **fields: Any) -> ContractTest:
-    values = {
-        "tool_name": "shop_get",
-        "name": "One lamp",
-        "arguments": {"id": 1},
-        "expected": {"type": "object", "required": ["id"], "properties": {"id": {"type": "integer"}}},
-        **fields,
-    }
-    return contract_tests.contract_test_set(tenant=cast.tenant, actor=cast.actor("admin"), **values)
-
-
-def test_failing_contract_test_keeps_a_version_out_unless_forced(cast: Cast, shop: Shop) -> None:
-    create(cast)
-    set_test(cast)
-    shop.answer = {"id": "one"}
-    with pytest.raises(Conflict) as refused:
-        accept(cast)
-    assert refused.value.code == "contract_tests_failed"
-    (failure,) = refused.value.data["failures"]
-    assert "expected integer" in failure["problem"]
-    assert (failure["tool"], failure["version"]) == ("shop_get", 1)
-    assert states(cast) == ["shop_get v1 waiting", "shop_list v1 waiting"]
-    with tenant_scope(cast.tenant.pk):
-        (row,) = contract_test_list(actor=cast.actor("admin"))
-    assert (row.last_outcome, row.last_version) == ("failed", 1)
-    accept(cast, force=True)
-    assert states(cast) == ["shop_get v1 current", "shop_list v1 current"]
-    (event,) = audited(cast, "tool_version.accept")
-    assert event["forced"] is True
-    assert event["failed_tests"] == ["One lamp"]
-
-
-def test_passing_contract_test_lets_a_version_in(cast: Cast, shop: Shop) -> None:
-    create(cast)
-    test = set_test(cast)
-    accept(cast)
-    assert audited(cast, "tool_version.accept")[0]["forced"] is False
-    ran = contract_tests.contract_test_run(tenant=cast.tenant, actor=cast.actor("admin"), pk=test.pk)
-    assert (ran.last_outcome, ran.last_problem, ran.last_version) == ("passed", "", 1)
-    shop.answer = "no JSON at all"
-    ran = contract_tests.contract_test_run(tenant=cast.tenant, actor=cast.actor("admin"), pk=test.pk)
-    assert ran.last_outcome == "failed"
-    contract_tests.contract_test_delete(tenant=cast.tenant, actor=cast.actor("admin"), pk=test.pk)
-    assert len(audited(cast, "contract_test.run")) == 3
-
-
-def test_contract_test_with_wrong_arguments_fails_with_words(cast: Cast, shop: Shop) -> None:
-    create(cast)
-    test = set_test(cast, arguments={"id": "x"})
-    ran = contract_tests.contract_test_run(tenant=cast.tenant, actor=cast.actor("admin"), pk=test.pk)
-    assert ran.last_outcome == "failed"
-    assert "integer" in ran.last_problem
-
-
-@pytest.mark.parametrize(
-    ("field", "value"),
-    [
-        ("name", " "),
-        ("name", "n" * 81),
-        ("arguments", [1]),
-        ("expected", {"type": 5}),
-        ("expected", {"type": "string", "pattern": "(a+)+$"}),
-        ("expected", {"$ref": "https://evil.example.org/x"}),
-        ("expected", {"properties": {"a": {"patternProperties": {"(a+)+$": {}}}}}),
-    ],
-)
-def test_contract_test_that_cannot_be_used_is_refused(cast: Cast, shop: Shop, field: str, value: Any) -> None:
-    create(cast)
-    with pytest.raises(Invalid) as refused:
-        set_test(cast, **{field: value})
-    assert list(refused.value.data["fields"]) == [field]
-
-
-def test_contract_test_may_speak_of_a_pattern_that_is_a_name(cast: Cast, shop: Shop) -> None:
-    create(cast)
-    set_test(cast, expected={"properties": {"pattern": {"type": "string"}}, "enum": [{"pattern": 1}]})
 
 
 def test_version_that_cannot_be_accepted_says_why(cast: Cast, shop: Shop) -> None:
