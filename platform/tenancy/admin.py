@@ -19,6 +19,7 @@ from tenancy import services
 from tenancy.admin_confirm import confirmed_action
 from tenancy.admin_scope import (
     JournalAdmin,
+    ReadOnly,
     TenantScopedAdmin,
     TenantScopedInline,
     admin_actor,
@@ -41,7 +42,7 @@ from tenancy.models import (
 from tenancy.permissions import rank
 
 
-class MembershipInline(TenantScopedInline):
+class MembershipInline(ReadOnly, TenantScopedInline):
     """The members of a workspace, to look at: changes are made on the membership's own page, by its rules."""
 
     model = Membership
@@ -49,12 +50,6 @@ class MembershipInline(TenantScopedInline):
     readonly_fields = fields
     can_delete = False
     show_change_link = True
-
-    def has_add_permission(self, request: HttpRequest, *args: Any) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
 
 
 @admin.register(Tenant)

@@ -331,8 +331,8 @@ class TenantScopedAdmin(_Scoped, admin.ModelAdmin):  # type: ignore[type-arg]
         return issubclass(self.model, TenantModel)
 
 
-class JournalAdmin(TenantScopedAdmin):
-    """Pages over a table that tells what happened: to look at, for nobody to change."""
+class ReadOnly:
+    """Rows of an admin page that are there to look at: nobody adds, changes or deletes one."""
 
     def has_add_permission(self, request: HttpRequest, *args: Any) -> bool:
         return False
@@ -344,17 +344,12 @@ class JournalAdmin(TenantScopedAdmin):
         return False
 
 
-class JournalInline(TenantScopedInline):
+class JournalAdmin(ReadOnly, TenantScopedAdmin):
+    """Pages over a table that tells what happened."""
+
+
+class JournalInline(ReadOnly, TenantScopedInline):
     """Journal rows below another row."""
 
     can_delete = False
     show_change_link = True
-
-    def has_add_permission(self, request: HttpRequest, *args: Any) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False

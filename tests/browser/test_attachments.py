@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-from pathlib import Path
 from typing import Any
 
 from playwright.sync_api import expect
@@ -13,6 +11,7 @@ from tenancy.scope import tenant_scope
 from tenancy.services import model_entry_set
 from tests.browser.conftest import Site
 from tests.browser.portal import ANSWER_MS, READY_MS, Portal, assert_like_fresh
+from tests.browser.shots import shot
 from tests.cast import Cast
 from tests.toolloop.test_media import wav
 
@@ -39,7 +38,6 @@ PASTE = """(text) => {
 }"""
 
 
-SHOTS = os.environ.get("TEST_SHOTS", "")
 PLAYED = """(audio) => new Promise((done) => {
   audio.muted = true;
   audio.addEventListener("ended", () => done(audio.duration));
@@ -118,19 +116,6 @@ def test_files_dropped_and_pasted_can_be_taken_back(portal: Portal) -> None:
     portal.wait_end()
     expect(portal.answer).to_contain_text("12 crates")
     expect(portal.turns.last.locator(".atts .att")).to_have_count(1)
-
-
-def shot(page: Any, name: str) -> None:
-    """Keep pictures of what a person sees, where somebody wants to look at them (``TEST_SHOTS``)."""
-    if not SHOTS:
-        return
-    for size, (width, height) in {"d": (1440, 900), "p": (390, 844)}.items():
-        page.set_viewport_size({"width": width, "height": height})
-        for scheme in ("light", "dark"):
-            page.emulate_media(color_scheme=scheme)
-            page.screenshot(path=Path(SHOTS) / f"{name}-{size}-{scheme}.png", animations="disabled")
-    page.emulate_media(color_scheme="light")
-    page.set_viewport_size({"width": 1440, "height": 900})
 
 
 def test_sound_is_played_where_it_is_given_and_goes_to_a_model_that_hears(

@@ -2,33 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable
-from pathlib import Path
 
 from playwright.sync_api import Page, Route, expect
 
 from tests.browser.conftest import sign_in
 from tests.browser.portal import Portal, assert_like_fresh
+from tests.browser.shots import shot
 from tests.cast import Cast
 
 SHORT = "fake-search-words40-gap15"
 LONG = "fake-words400-gap50-held"
-SHOTS = os.environ.get("TEST_SHOTS", "")
-
-
-def shot(page: Page, name: str) -> None:
-    """Keep pictures of what a person sees, where somebody wants to look at them (``TEST_SHOTS``)."""
-    if not SHOTS:
-        return
-    for size, (width, height) in {"d": (1440, 900), "p": (390, 844)}.items():
-        page.set_viewport_size({"width": width, "height": height})
-        for scheme in ("light", "dark"):
-            page.emulate_media(color_scheme=scheme)
-            page.screenshot(path=Path(SHOTS) / f"{name}-{size}-{scheme}.png", animations="disabled")
-    page.emulate_media(color_scheme="light")
-    page.set_viewport_size({"width": 1440, "height": 900})
 
 
 def test_edit_and_regenerate_make_versions_to_switch_between(portal: Portal) -> None:
@@ -68,7 +53,7 @@ def test_edit_and_regenerate_make_versions_to_switch_between(portal: Portal) -> 
     assert_like_fresh(portal)
 
     late: list[Route] = []
-    page.route("**/choose/", lambda route: late.append(route))  # noqa: PLW0108 - playwright marks its handlers
+    page.route("**/choose/", lambda route: late.append(route))
     page.get_by_role("button", name="Later version").click()
     portal.box.fill("Asked before the other version is shown")
     portal.box.press("Enter")
