@@ -15,10 +15,10 @@ from sso import domains, services
 from sso.models import SsoConnection
 from tenancy.models import Tenant
 from tests.cast import Cast
-from tests.sso.provider import CLIENT, SECRET, Provider
+from tests.sso.provider import CLIENT, DOMAIN, SECRET, Provider
+from tests.sso.scim_client import Scim
 from web.models import AttemptWindow
 
-DOMAIN = "acme.example"
 BACKEND = "django.contrib.auth.backends.ModelBackend"
 
 
@@ -92,3 +92,10 @@ class Door:
     def is_in(self, browser: Client | None = None) -> bool:
         """Tell whether the browser can open a page of the workspace."""
         return (browser or self.browser).get(self.home).status_code == 200
+
+
+@pytest.fixture
+def scim(cast: Cast) -> Scim:
+    """A provisioning client of the workspace's provider."""
+    domain_have(cast.tenant, cast.actor("owner"))
+    return Scim(cast)

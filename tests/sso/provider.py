@@ -19,6 +19,7 @@ import jwt
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from jwt.algorithms import ECAlgorithm, RSAAlgorithm
 
+DOMAIN = "acme.example"
 CLIENT, SECRET = "groundwork", "s3cret/with:marks"
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from django.core.cache import cache
 from django.test import Client
 
 from apps.conversations.toolset import bundle as conversation_tools
@@ -86,3 +87,11 @@ def ask(cast: Cast) -> Send:
         return said["result"] if "result" in said else said["error"]
 
     return send
+
+
+@pytest.fixture
+def fresh_rates() -> Iterator[None]:
+    """Forget how often this address has called."""
+    cache.clear()
+    yield
+    cache.clear()
