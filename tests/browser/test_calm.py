@@ -12,7 +12,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Site, sign_in
 from tests.browser.portal import Portal, assert_like_fresh
-from tests.browser.test_conversation_state import shot
+from tests.browser.shots import shot
 from tests.browser.test_details import document_ready
 from tests.cast import Cast
 

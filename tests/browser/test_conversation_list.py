@@ -15,7 +15,7 @@ from apps.conversations.turns.conversations import conversation_create
 from tenancy.scope import tenant_scope
 from tests.browser.conftest import Site, sign_in
 from tests.browser.portal import Portal, assert_like_fresh
-from tests.browser.test_conversation_state import shot
+from tests.browser.shots import shot
 from tests.cast import Cast
 
 SAID = "fake-said"

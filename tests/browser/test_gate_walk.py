@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.portal import READY_MS, Portal
-from tests.browser.test_conversation_state import shot
+from tests.browser.shots import shot
 from tests.browser.test_details import document_ready
 from tests.browser.test_newcomer import Clicks
 from tests.cast import Cast

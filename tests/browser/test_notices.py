@@ -19,7 +19,7 @@ from notices.services import notice_put
 from tenancy.scope import tenant_scope
 from tests.browser.conftest import FLAGS, MOTION, Site, browser_missing, sign_in
 from tests.browser.portal import Portal, watch_console
-from tests.browser.test_conversation_state import shot
+from tests.browser.shots import shot
 from tests.cast import Cast
 from tests.evaluations.support import make_compared
 from tests.patience import PATIENCE_S

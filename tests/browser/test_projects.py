@@ -10,8 +10,8 @@ from playwright.sync_api import Page, expect
 from apps.conversations.turns.conversations import conversation_create
 from tenancy.scope import tenant_scope
 from tests.browser.conftest import sign_in
+from tests.browser.shots import shot
 from tests.browser.test_conversation_list import PHONE, row_of
-from tests.browser.test_conversation_state import shot
 from tests.cast import Cast
 from tests.conversations.support import make_library
 

@@ -16,7 +16,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, Route
 from config.catalogs import LOCALE
 from tenancy.models import User
 from tests.browser.conftest import MOTION
-from tests.browser.test_conversation_state import shot
+from tests.browser.shots import shot
 from tests.cast import Cast
 from tests.catalogs import catalog_write, languages_in
 

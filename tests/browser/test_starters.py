@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 from apps.collections.models import Collection
 from tenancy.scope import tenant_scope
 from tests.browser.portal import Portal
-from tests.browser.test_conversation_state import shot
+from tests.browser.shots import shot
 from tests.browser.test_details import document_ready
 from tests.cast import Cast
 

@@ -8,9 +8,9 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.conftest import Site, sign_in
 from tests.browser.portal import ANSWER_MS, Portal, assert_like_fresh
+from tests.browser.shots import shot
 from tests.browser.test_accessibility import Looking
 from tests.browser.test_calm import MOST_SHIFT, WATCH, moved
-from tests.browser.test_conversation_state import shot
 from tests.browser.test_details import document_ready
 from tests.cast import Cast
 
