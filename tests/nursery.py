@@ -208,11 +208,19 @@ def _become(kind: str, env: Mapping[str, str], port: int) -> None:
         import uvicorn
 
         # Streams that are open would hold every end up for longer.
-        uvicorn.run("config.asgi:application", port=port, timeout_graceful_shutdown=0.5, log_level="warning")  # type: ignore[arg-type]
+        from config import asgi
+        from tests import delays
+
+        app = delays.late_web(asgi.application) if delays.is_on() else asgi.application
+        uvicorn.run(app, port=port, timeout_graceful_shutdown=0.5, log_level="warning")  # type: ignore[arg-type]
         return
     from django.core.management import execute_from_command_line
 
     zygote._pool_leave()
+    from tests import delays
+
+    if delays.is_on():
+        delays.late_worker()
     sys.argv = ["manage.py", "worker", "--health-port", str(port), "--skip-checks"]  # import_all has checked
     execute_from_command_line(sys.argv)
 

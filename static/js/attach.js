@@ -208,9 +208,11 @@ list.addEventListener("click", (e) => {
   gw.announce(interpolate(gettext("%(name)s is removed"), { name }));
   const timer = setTimeout(() => drop(chip), UNDO_MS);
 });
-list.addEventListener("htmx:before:request", (e) => {
-  if (e.target.matches(".att.gone")) e.preventDefault();
-}); // the undo stays
+for (const name of ["htmx:before:request", "htmx:before:swap"]) {
+  list.addEventListener(name, (e) => {
+    if (e.target.matches(".att.gone")) e.preventDefault();
+  }); // the undo stays
+}
 function drop(chip) {
   if (!chip.isConnected) return;
   chip.remove();
@@ -244,7 +246,13 @@ addEventListener("pagehide", settle);
 // --- sending: after the uploads, with the chips' ids; they leave the box when the server has taken the question ---------
 form.addEventListener("htmx:config:request", (e) => {
   if (e.target !== form) return;
-  if (!running && !waiting.length) return settle();
+  if (!running && !waiting.length) {
+    settle();
+    e.detail.ctx.files = [...list.querySelectorAll("[name=attachments]")].map((field) =>
+      field.closest(".att").id
+    );
+    return;
+  }
   e.preventDefault();
   e.stopImmediatePropagation();
   sendAfter = true;
@@ -254,7 +262,7 @@ form.addEventListener("htmx:finally:request", (e) => {
   if (e.target !== form) return;
   const status = e.detail.ctx.response?.status ?? 0;
   if (status >= 200 && status < 400) {
-    for (const field of list.querySelectorAll("input[name=attachments]")) field.closest(".att").remove();
+    for (const id of e.detail.ctx.files) list.querySelector(`#${id}`)?.remove(); // one that came meanwhile stays
   }
 });
 

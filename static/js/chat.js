@@ -26,8 +26,9 @@ box.addEventListener("input", () => {
   clearTimeout(saving);
   saving = setTimeout(() => store(box.value), 200);
 });
-box.addEventListener("htmx:config:request", () => {
+box.addEventListener("htmx:config:request", (e) => {
   kept = box.value;
+  e.detail.ctx.request.body.set("client_id", idOf(kept));
 });
 box.addEventListener("htmx:finally:request", (e) => {
   const status = e.detail.ctx.response?.status ?? 0;
@@ -36,10 +37,12 @@ box.addEventListener("htmx:finally:request", (e) => {
 addEventListener("pagehide", () => {
   clearTimeout(saving);
   const text = box.value || (sent.busy ? sent.text : "");
+  if (text === kept) return; // the server has it, and perhaps a newer one from another browser soon
   store(text);
-  if (!draftUrl || text === kept) return;
+  if (!draftUrl) return;
   const body = new FormData();
   body.set("text", text);
+  body.set("client_id", idOf(text));
   body.set("csrfmiddlewaretoken", form.elements.csrfmiddlewaretoken.value);
   navigator.sendBeacon(draftUrl, body);
 });
@@ -79,14 +82,16 @@ form.querySelector(".stop").addEventListener("click", stop);
 // --- sending -----------------------------------------------------------------------------------
 // One id per message, kept until the server has taken it: a retry after a lost answer is the same message.
 const sent = { id: "", text: "", busy: false, bubble: null };
+let typed = newId(); // of what is typed now: the server keeps no draft of what was asked, however late it comes
+const idOf = (text) => sent.id && text.trim() === sent.text ? sent.id : typed;
 
 form.addEventListener("htmx:config:request", (e) => {
   if (e.target !== form) return;
   const text = box.value.trim();
   if (!text || sent.busy) return e.preventDefault();
-  if (!sent.id || sent.text !== text) sent.id = newId();
+  sent.id = idOf(text);
+  if (sent.id === typed) typed = newId();
   Object.assign(sent, { text, busy: true, bubble: null });
-  box.dispatchEvent(new Event("htmx:abort")); // a draft that is being kept would come back
   problem.replaceChildren();
   box.value = "";
   kept = "";
@@ -134,7 +139,7 @@ form.addEventListener("htmx:finally:request", (e) => {
     const waits = !sent.bubble;
     Object.assign(sent, { id: "", text: "", bubble: null });
     store(box.value);
-    if (second) second.value = ""; // each comparison is asked for
+    if (second?.value === ctx.request.body.get("compare_with")) second.value = ""; // each comparison is asked for
     if (waits) return gw.announce(gettext("Your question is next"));
     const last = turns.lastElementChild;
     if (last) anchor(last);
@@ -174,6 +179,13 @@ document.addEventListener("click", (e) => {
   if (!e.target.closest("[data-ask-again]")) return; // a failed answer: another model, then ask again
   form.elements.model?.focus();
   form.elements.model?.showPicker?.();
+});
+
+// What the page shows last goes with whatever may bring turns: a question that waits here may have been asked meanwhile.
+document.addEventListener("htmx:config:request", (e) => {
+  if (!turns || (e.target !== form && !e.target.closest?.("#queue"))) return;
+  const shown = [...turns.children].filter((turn) => turn !== sent.bubble).at(-1);
+  e.detail.ctx.request.body.set("after", shown ? shown.id.replace("turn-", "") : "0");
 });
 
 // --- a question that waits goes back into the composer; the share dialog reads its links when it opens ---

@@ -74,9 +74,13 @@ function narrow(option) {
 box.addEventListener("gw:taken", (e) => { // a question that waited comes back with what it was limited to
   for (const dataset of e.detail) narrow({ dataset });
 });
+form.addEventListener("htmx:config:request", (e) => {
+  if (e.target === form) e.detail.ctx.chips = [...narrowed.children];
+});
 form.addEventListener("htmx:finally:request", (e) => {
   const status = e.detail.ctx.response?.status ?? 0;
-  if (e.target === form && status >= 200 && status < 400) narrowed.replaceChildren();
+  if (e.target !== form || status < 200 || status >= 400) return;
+  for (const li of e.detail.ctx.chips) li.remove(); // one chosen meanwhile is for the next question
 });
 
 // --- a listbox under a text field ------------------------------------------------------------------------------------

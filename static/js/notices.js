@@ -33,6 +33,13 @@ document.addEventListener("htmx:after:swap", () => {
   marked = null;
 });
 
+// The side bar's list may have been read just before, and would bring the bell's old number back.
+document.addEventListener("htmx:finally:request", ({ detail: { ctx } }) => {
+  if (ctx.request.method === "POST" && ctx.target?.matches?.(".notices-list")) {
+    document.dispatchEvent(new Event("gw:listed"));
+  }
+});
+
 // --- what the browser shows ----------------------------------------------------------------------
 document.addEventListener("htmx:config:request", (e) => {
   if (e.target.id !== "recent-a" || !isOn()) return;

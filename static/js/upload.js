@@ -18,6 +18,11 @@ const digits = (n, how) =>
 const rounded = (n, places) => digits(n, { minimumFractionDigits: places, maximumFractionDigits: places });
 const size = (n) =>
   n < 1024 ? `${n} B` : n < 1048576 ? `${rounded(n / 1024, 0)} KB` : `${rounded(n / 1048576, 1)} MB`;
+const parsed = (html) => {
+  const holder = document.createElement("template");
+  holder.innerHTML = html;
+  return holder.content;
+};
 const make = (tag, cls, text) => {
   const el = document.createElement(tag);
   if (cls) el.className = cls;
@@ -25,7 +30,25 @@ const make = (tag, cls, text) => {
   return el;
 };
 
+// The page's stream may overtake the answer to an upload or to a button of a row. What it says of a row that isn't there yet
+// waits for the row, and an older row doesn't take the place of a newer one.
+const early = new Map();
+const isOlder = (row, other) => Number(row.dataset.at) < Number(other.dataset.at);
+document.addEventListener("htmx:sse:before:message", (e) => {
+  if (!Uploads.running) return early.clear();
+  const news = parsed(e.detail.message.data.replace(/(<\/?)hx-partial/g, "$1template"));
+  for (const part of news.querySelectorAll("template")) {
+    const row = part.content.firstElementChild;
+    if (row?.matches("tr[data-at]") && !document.getElementById(row.id)) early.set(row.id, row);
+  }
+});
+document.addEventListener("htmx:before:swap", (e) => {
+  const row = e.target.closest?.("tr[data-at]"), news = row && parsed(e.detail.ctx.text).firstElementChild;
+  if (news?.matches("tr[data-at]") && isOlder(news, row)) e.preventDefault();
+});
+
 class Uploads {
+  static running = 0; // of all forms
   constructor(form) {
     this.form = form;
     this.queue = document.querySelector(form.dataset.queue);
@@ -152,6 +175,7 @@ class Uploads {
     const xhr = new XMLHttpRequest(), body = new FormData();
     body.append("file", file, file.name);
     this.running++;
+    Uploads.running++;
     row.state(gettext("Uploading"), 0);
     row.act(gettext("Cancel"), () => xhr.abort());
     xhr.upload.onprogress = (e) => {
@@ -160,6 +184,7 @@ class Uploads {
     xhr.upload.onload = () => row.state(gettext("Checking"), 1);
     const done = (then) => {
       this.running--;
+      Uploads.running--;
       then();
       this.#next();
     };
@@ -190,11 +215,11 @@ class Uploads {
 
   /** Put the server's row on top, or over the same document's row (a duplicate answers with its row). */
   #insert(html) {
-    const holder = document.createElement("template");
-    holder.innerHTML = html;
-    const row = holder.content.firstElementChild;
+    let row = parsed(html).firstElementChild;
     if (!row) return;
-    const old = document.getElementById(row.id);
+    const old = document.getElementById(row.id), came = early.get(row.id);
+    if (came && !isOlder(came, row)) row = came;
+    if (old && isOlder(row, old)) return;
     if (old) old.replaceWith(row);
     else this.rows.prepend(row);
     document.querySelector("[data-empty]")?.remove();

@@ -9,6 +9,7 @@ import pytest
 
 from basics import gathering
 from basics.gathering import Crowd, Gathered
+from tests.patience import PATIENCE_S
 
 
 class Answers:
@@ -35,7 +36,7 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_a_group_is_answered_once_and_in_its_order() -> None:
     answers = Answers()
     groups = Gathered(answers, Crowd(1, 3 * gathering.FEW))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         found = await asyncio.gather(*map(groups.ask, (1, -2, 3)), return_exceptions=True)
     assert answers.groups == [[1, -2, 3]]
     assert found[0] == 2
@@ -46,7 +47,7 @@ async def test_a_group_is_answered_once_and_in_its_order() -> None:
 async def test_a_row_that_is_alone_waits_for_nobody() -> None:
     answers = Answers()
     groups = Gathered(answers, Crowd(1, 1))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         assert [await groups.ask(n) for n in (1, 2)] == [2, 4]
     assert answers.groups == [[1], [2]]
 
@@ -55,7 +56,7 @@ async def test_a_failure_is_told_to_its_group_and_the_next_one_is_answered() -> 
     answers = Answers()
     groups = Gathered(answers, Crowd(1, 2))
     answers.failure = RuntimeError("no database")
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         found = await asyncio.gather(groups.ask(1), groups.ask(2), return_exceptions=True)
         assert {str(error) for error in found} == {"no database"}
         answers.failure = None
@@ -71,7 +72,7 @@ async def test_what_nobody_waits_for_any_more_is_answered_at_the_end() -> None:
         task.cancel()
     await asyncio.gather(*asked, return_exceptions=True)
     assert answers.groups == []
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         await groups.flush()
     assert answers.groups == [[1, 2]]
 
@@ -80,6 +81,6 @@ async def test_what_is_put_down_without_waiting_is_answered_too() -> None:
     answers = Answers()
     groups = Gathered(answers, Crowd(1, 100))
     groups.put(1)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         await groups.flush()
     assert answers.groups == [[1]]

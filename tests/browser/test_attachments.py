@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 
 from tenancy.scope import tenant_scope
 from tenancy.services import model_entry_set
@@ -75,9 +75,22 @@ def test_file_given_by_button_is_read_and_cited(portal: Portal) -> None:
     expect(portal.answer.locator(".cite").first).to_be_visible()
     assert_like_fresh(portal)
     # It goes with the questions that follow; the page of the passage opens from the source.
-    portal.ask("How long does the delivery take?")
+    held: list[Route] = []
+    page.route("**/turns/", lambda route: held.append(route), times=1)
+    portal.box.fill("How long does the delivery take?")
+    with page.expect_request("**/turns/"):
+        portal.box.press("Enter")
+    page.get_by_label("Attach files").set_input_files([note("next.txt", "Lamps come by rail.")])
+    portal.box.press_sequentially("#calc")
+    expect(page.get_by_role("option").first).to_contain_text("Calculator")
+    portal.box.press("Enter")
+    expect(page.locator("#attached .att[data-state=ready]")).to_have_count(1)
+    held[0].continue_()
+    expect(portal.turns).to_have_count(2)
     portal.wait_end()
     expect(portal.answer).to_contain_text("nine days")
+    expect(chips).to_contain_text(["next.txt"])  # what came meanwhile is for the next question
+    expect(page.locator("#narrowed li")).to_have_text(["Calculator"])
     portal.answer.locator(".cite").first.click()
     page.locator(".src[open]").get_by_role("link", name=re.compile("Open")).last.click()
     expect(page.locator("#passage, .chunk.on").first).to_contain_text("nine days")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import APIResponse, Page, Route, expect
 
 from tests.browser.conftest import sign_in
 from tests.browser.portal import Portal, paper
@@ -82,6 +82,34 @@ def test_row_tells_the_reason_when_a_file_is_empty(portal: Portal) -> None:
     row = portal.row("nothing.txt")
     expect(row).to_contain_text("The file is empty")
     expect(row.get_by_role("button", name="Retry nothing.txt")).to_be_visible()
+
+
+def test_row_is_of_now_when_the_stream_overtakes_the_answers(portal: Portal) -> None:
+    """To an upload and to a button of the row."""
+    page = portal.page
+    late: list[tuple[Route, APIResponse]] = []
+    stats = page.locator("#collection-stats")
+    portal.create_collection("Overtaken")
+    page.route("**/upload/", lambda route: late.append((route, route.fetch())), times=1)
+    portal.upload(file("fast.md", b"# Fast\n\nRead before the upload is answered.\n"))
+    expect(stats).to_contain_text("Passages 1")
+    expect(page.locator("#documents tr")).to_have_count(0)
+    late[0][0].fulfill(response=late[0][1])
+    portal.expect_ready("fast.md")
+    portal.upload(file("nothing.txt", b""))
+    row = portal.row("nothing.txt")
+    expect(row.get_by_text("Failed", exact=True)).to_be_visible()
+    before = row.get_attribute("data-at")
+    page.route("**/retry/", lambda route: late.append((route, route.fetch())), times=1)
+    row.get_by_role("button", name="Retry nothing.txt").click()
+    wait_for(lambda: page.evaluate("1") and len(late) > 1, "the answer to the button")
+    expect(row).not_to_have_attribute("data-at", before or "")
+    expect(row.get_by_text("Failed", exact=True)).to_be_visible()
+    newest = row.get_attribute("data-at")
+    with page.expect_response("**/retry/"):
+        late[1][0].fulfill(response=late[1][1])
+    expect(row).to_have_attribute("data-at", newest or "")
+    expect(row.get_by_text("Failed", exact=True)).to_be_visible()
 
 
 def test_upload_waits_for_a_retry_when_the_line_is_down(portal: Portal) -> None:

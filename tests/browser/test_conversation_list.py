@@ -8,7 +8,7 @@ from collections.abc import Callable
 from zoneinfo import ZoneInfo
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import APIResponse, Locator, Page, Route, expect
 
 from apps.conversations.models import Conversation
 from apps.conversations.turns.conversations import conversation_create
@@ -17,6 +17,7 @@ from tests.browser.conftest import Site, sign_in
 from tests.browser.portal import Portal, assert_like_fresh
 from tests.browser.shots import shot
 from tests.cast import Cast
+from tests.servers import wait_for
 
 SAID = "fake-said"
 LONG = "fake-words600-gap10"
@@ -130,6 +131,9 @@ def test_conversations_are_grouped_by_day_and_pinned_renamed_and_deleted_from_th
     new_page: Callable[..., Page], cast: Cast, many: list[int]
 ) -> None:
     page = new_page(timezone_id=zone_at(12))
+    page.add_init_script(
+        "window.setInterval = () => 0"
+    )  # what changes here comes at once, not at the next look
     sign_in(page, cast.user("member").email)
     page.goto(f"/t/{cast.tenant.slug}/chat/{many[0]}/")
     side = page.locator("#recent-a")
@@ -151,7 +155,13 @@ def test_conversations_are_grouped_by_day_and_pinned_renamed_and_deleted_from_th
     page.keyboard.press("Enter")
     page.get_by_label("Title").fill("Costs of travel")
     shot(page, "row-rename")
+    late: list[tuple[Route, APIResponse]] = []
+    page.route("**/recent/**", lambda route: late.append((route, route.fetch())), times=1)
+    page.evaluate("document.dispatchEvent(new Event('gw:listed'))")
+    wait_for(lambda: page.evaluate("1") and late, "a list from before the change")
     page.keyboard.press("Enter")
+    expect(page.locator("#conv-rename")).to_be_hidden()
+    late[0][0].fulfill(response=late[0][1])
     expect(row_of(side, "Costs of travel")).to_be_visible()
     shot(page, "side-bar")
     row = row_of(side, "Old handbook")

@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import APIResponse, Page, Route, expect
 
+from apps.conversations.models import Turn
+from tenancy.scope import tenant_scope
 from tests.browser.conftest import sign_in
 from tests.browser.portal import Portal, assert_like_fresh
 from tests.browser.shots import shot
 from tests.cast import Cast
+from tests.servers import wait_for
 
 SHORT = "fake-search-words40-gap15"
 LONG = "fake-words400-gap50-held"
@@ -71,7 +74,12 @@ def test_edit_and_regenerate_make_versions_to_switch_between(portal: Portal) -> 
     expect(portal.turns).to_have_count(1)
 
 
-def test_question_waits_and_is_asked_after_the_answer(portal: Portal) -> None:
+def turns_of(cast: Cast) -> int:
+    with tenant_scope(cast.tenant.pk):
+        return Turn.objects.count()
+
+
+def test_question_waits_and_is_asked_after_the_answer(portal: Portal, cast: Cast) -> None:
     page = portal.page
     portal.ask("Tell me everything", LONG)
     portal.wait_words(3)
@@ -88,13 +96,16 @@ def test_question_waits_and_is_asked_after_the_answer(portal: Portal) -> None:
     expect(only).to_have_count(0)
     shot(page, "queue")
     portal.box.fill("Typed meanwhile")
+    late: list[Route] = []
+    page.route(re.compile(r"/queue/\?"), lambda route: late.append(route))
+    portal.box.press("Escape")
+    wait_for(lambda: turns_of(cast) == 2, "the question that waits, asked behind the page's back")
     page.get_by_role("button", name="Edit queued question").last.click()
     expect(portal.box).to_have_value("And after that?\n\nTyped meanwhile")
     expect(only).to_have_text(["Calculator"])
-    expect(page.locator(".qitem")).to_have_count(1)
-    portal.box.press("Escape")
     expect(portal.turns).to_have_count(2)
     expect(portal.turns.last.locator(".user")).to_have_text("Then what?")
+    page.unroute(re.compile(r"/queue/\?"))
     expect(page.locator(".qitem")).to_have_count(0)
     expect(portal.turns.first.get_by_text("Stopped", exact=True)).to_be_visible()
     portal.box.press("Escape")
@@ -111,13 +122,34 @@ def test_draft_follows_its_owner_to_another_browser(
 ) -> None:
     portal.ask("What is the duty?", SHORT)
     portal.wait_end()
-    with portal.page.expect_response("**/draft/"):
+    page = portal.page
+    with page.expect_response("**/draft/"):
         portal.box.press_sequentially("Half a thou")
     other = new_page()
     sign_in(other, cast.user("member").email)
-    other.goto(portal.page.url)
+    other.goto(page.url)
     expect(other.get_by_label("Message")).to_have_value("Half a thou")
     shot(other, "draft")
+
+    held: list[Route] = []
+    page.route("**/draft/", lambda route: held.append(route))
+    with page.expect_request("**/draft/"):
+        portal.box.press_sequentially("ght")
+    portal.box.press("Enter")
+    portal.wait_end()
+    with page.expect_response("**/draft/"):
+        held[0].continue_()  # behind its question
+    other.reload()
+    expect(other.locator(".turn .user").last).to_have_text("Half a thought")
+    expect(other.get_by_label("Message")).to_have_value("")
+    other.get_by_label("Message").fill("Asked in a tab that doesn't show all")
+    portal.ask("Asked in the first tab", SHORT)
+    portal.wait_end()
+    other.get_by_label("Message").press("Enter")
+    theirs = Portal(other, portal.slug)
+    expect(theirs.turns).to_have_count(4)
+    theirs.wait_end()
+    assert_like_fresh(theirs)
 
 
 def test_feedback_with_a_reason_stays_and_can_be_undone(portal: Portal) -> None:
@@ -159,6 +191,17 @@ def test_share_is_read_by_a_member_until_it_is_revoked(
     expect(page.locator("#shares")).to_contain_text("No links yet")
     reader.reload()
     expect(reader.locator(".user")).to_have_count(0)
+    page.keyboard.press("Escape")
+    late: list[tuple[Route, APIResponse]] = []
+    page.route("**/shares/", lambda route: late.append((route, route.fetch())), times=1)
+    page.get_by_role("button", name="Share or export").click()
+    wait_for(lambda: page.evaluate("1") and late, "the links, read before there is one")
+    page.get_by_role("button", name="Create link").click()
+    links = page.get_by_label(re.compile("^Link of"))
+    expect(links).to_have_count(1)
+    late[0][0].fulfill(response=late[0][1])
+    page.evaluate("new Promise((done) => setTimeout(() => requestAnimationFrame(done)))")
+    expect(links).to_have_count(1)
 
 
 def test_conversations_are_listed_and_found_by_what_was_said(portal: Portal) -> None:

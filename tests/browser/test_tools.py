@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import APIResponse, Page, Route, expect
 
 from tests.browser.conftest import sign_in
 from tests.browser.portal import Portal
 from tests.cast import Cast
+from tests.servers import wait_for
 
 
 def test_member_finds_a_tool_and_tries_it(portal: Portal) -> None:
@@ -50,7 +52,16 @@ def test_owner_changes_a_cell_and_takes_it_back(new_page: Callable[..., Page], c
     page.goto(f"/t/{cast.tenant.slug}/tools/permissions/")
     cell = page.get_by_role("group", name="Viewer, calculate")
     expect(cell.get_by_role("button", name="Allow (current)")).to_be_visible()
+    late: list[tuple[Route, APIResponse]] = []
+    page.route(re.compile(r"/permissions/\?"), lambda route: late.append((route, route.fetch())), times=1)
+    page.get_by_label("Find a tool").fill("calculate")
+    wait_for(lambda: page.evaluate("1") and late, "a matrix from before the change")
+    changes: list[str] = []
+    page.on("request", lambda request: changes.append(request.url) if request.method == "POST" else None)
     cell.get_by_role("button", name="Deny").click()
+    page.evaluate("1")  # the requests of the click are told before
+    assert changes == [], "it waits for the matrix, which would hide it"
+    late[0][0].fulfill(response=late[0][1])
     expect(cell.get_by_role("button", name="Deny (current)")).to_be_visible()
     page.get_by_role("button", name="Undo").click()
     expect(page.get_by_text("The change has been undone.")).to_be_visible()

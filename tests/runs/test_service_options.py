@@ -18,6 +18,7 @@ from runs.providers import service_problem
 from runs.services import run_execute
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
+from tests.patience import PATIENCE_S
 from tests.runs.support import make_run, take, transcript, until
 from tests.toolloop.providers.encodings import Script
 from tests.toolloop.providers.test_background import DONE, Server, for_ever, stream, told
@@ -119,7 +120,7 @@ async def test_a_worker_that_has_lost_its_job_writes_no_id_over_that_of_the_next
     old = asyncio.create_task(
         carry(cast, run, job, lane_threads, "w1", OPENAI.provider(late), options=options)
     )
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_S):
         while not late.asked:  # noqa: ASYNC110 - another task asks
             await asyncio.sleep(0.005)
         new = Server(stream(*told(0, 7)))

@@ -48,7 +48,7 @@ async def test_last_events_come_when_the_run_ends_right_after_a_read(
     monkeypatch.setattr(reader, "read", ends_just_now)
     monkeypatch.setattr(stream, "HEARTBEAT_S", 0.1)
     monkeypatch.setattr(stream, "LOOK_S", 0.2)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         batches = [b async for b in stream.events_follow(run.tenant_id, run.pk, 1)]
     assert [[kind for _, kind, _ in batch] for batch in batches if batch] == [["finished"]]
     assert asked == 2
@@ -61,7 +61,7 @@ async def test_more_events_than_one_read_takes_all_come_and_then_the_end(
     await sync_to_async(_event)(run, 1, "text")
     await sync_to_async(_end)(run)
     monkeypatch.setattr(stream, "READ_LIMIT", 1)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         events, is_active = await stream.events_after(run.tenant_id, run.pk, 0)
         batches = [b async for b in stream.events_follow(run.tenant_id, run.pk, 0)]
         gone = [b async for b in stream.events_follow(run.tenant_id, run.pk + 1000, 0)]
@@ -87,7 +87,7 @@ async def test_equal_reads_of_one_moment_are_one_and_a_later_one_reads_for_itsel
 
     monkeypatch.setattr(reader, "read", slow)
     first = [asyncio.ensure_future(stream.events_after(run.tenant_id, run.pk, 0)) for _ in range(5)]
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         while not began:  # noqa: ASYNC110 - another task counts
             await asyncio.sleep(0.005)
         await asyncio.sleep(0.1)

@@ -13,6 +13,7 @@ from tenancy.scope import tenant_scope
 from tenancy.services import api_key_create, invite_create, member_add, member_remove, member_role_change
 from tests.cast import Cast, make_cast
 from tests.factories import actor_of, make_member, make_user
+from tests.patience import PATIENCE_S
 
 
 def role_of(cast: Cast, who: str) -> str | None:
@@ -98,7 +99,7 @@ def test_one_owner_is_left_when_two_demote_each_other_at_once():
 
     def demote(by: Membership, whom: Membership) -> None:
         try:
-            start.wait(5)
+            start.wait(PATIENCE_S)
             member_role_change(tenant=cast.tenant, actor=actor_of(by), member_id=whom.pk, role=Role.VIEWER)
         except DomainError as error:
             refused.append(error.code)
@@ -109,7 +110,7 @@ def test_one_owner_is_left_when_two_demote_each_other_at_once():
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(20)
+        thread.join(PATIENCE_S)
     with tenant_scope(cast.tenant.pk):
         assert Membership.objects.filter(role=Role.OWNER).count() == 1
     assert refused == ["role_above_own"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from datetime import timedelta
 from typing import Any
 
@@ -21,6 +20,7 @@ from tests.cast import Cast
 from tests.factories import make_tenant
 from tests.permissions.test_matrix import assert_error, key_client, signed_in
 from tests.permissions.world import Side
+from tests.statements import statements_noted
 
 ME = "/api/v1/me"
 
@@ -163,17 +163,15 @@ def test_concurrent_callers_never_overdraw_a_bucket():
 
 
 @pytest.mark.django_db(transaction=True)
-def test_request_costs_less_than_a_millisecond():
+def test_request_costs_one_statement():
     tenant = make_tenant()
     limit(tenant, "member", 1_000_000, 1_000_000)
     limit(tenant, "tenant", 1_000_000, 1_000_000)
-    times = []
     with tenant_scope(tenant.pk):
-        for _ in range(300):
-            began = time.perf_counter()
+        rate_take(tenant=tenant, actor=person(1))
+        with statements_noted() as sent:
             rate_take(tenant=tenant, actor=person(1))
-            times.append(time.perf_counter() - began)
-    assert sorted(times)[30] < 0.001, f"{sorted(times)[150] * 1000:.2f} ms"  # on a busy machine too
+    assert len(sent) == 1, sent
 
 
 @pytest.mark.django_db

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from tests.patience import PATIENCE_S
 from toolloop.errors import ConfigurationError
 from toolloop.messages import ToolCall, ToolResult
 from toolloop.tools import Toolset
@@ -27,7 +28,7 @@ async def run(tool: str, **arguments) -> ToolResult:
     prepared = call_prepare(ToolCall("c", tool, arguments, json.dumps(arguments)), tools)
     if isinstance(prepared, ToolResult):
         return prepared
-    return await call_run(prepared, ToolContext(), timeout_s=5)
+    return await call_run(prepared, ToolContext(), timeout_s=PATIENCE_S)
 
 
 @pytest.mark.parametrize(

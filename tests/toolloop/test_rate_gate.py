@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+from tests.patience import PATIENCE_S
 from toolloop.rate_gate import RateGate
 
 
@@ -33,7 +34,7 @@ async def test_a_turn_passes_on_when_its_owner_is_cancelled() -> None:
     _, second, third = await _waiting(gate, 3)
     gate.leave(refused=None)  # The turn is the second one's now, who does not know it yet.
     second.cancel()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         await third
     assert second.cancelled()
 
@@ -46,6 +47,6 @@ async def test_all_come_through_when_the_gate_has_been_closed() -> None:
         await asyncio.sleep(0)
         gate.leave(refused=number < 12, retry_after_s=0.01)
 
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         await asyncio.gather(*map(call, range(40)))
     assert gate.closings

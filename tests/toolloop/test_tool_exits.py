@@ -12,6 +12,7 @@ from typing import Any
 import pydantic
 import pytest
 
+from tests.patience import PATIENCE_S
 from tests.toolloop.helpers import add, converse
 from toolloop.limits import Limits
 from toolloop.providers.scripted import call, calls, says
@@ -141,8 +142,8 @@ async def test_plain_functions_do_not_hold_up_the_event_loop() -> None:
     @tool
     def block(n: int) -> int:
         """Wait for the others, then for the event loop."""
-        entered.wait(10)
-        assert go_on.wait(10)
+        entered.wait(PATIENCE_S)
+        assert go_on.wait(PATIENCE_S)
         return n
 
     @tool

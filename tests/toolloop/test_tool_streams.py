@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.patience import PATIENCE_S
 from tests.toolloop.helpers import Recorder, converse
 from toolloop.events import RunFinished, ToolFinished, ToolProgress, ToolRunning
 from toolloop.limits import Limits
@@ -88,12 +89,12 @@ async def test_pieces_come_while_the_tool_still_runs(is_plain: bool) -> None:
     def act_plain() -> Iterator[str]:
         """Act."""
         yield "first"
-        assert go_on.wait(10)
+        assert go_on.wait(PATIENCE_S)
         yield "second"
 
     provider = ScriptedProvider([calls(call("act")), says("done")])
     told: list[str] = []
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_S):
         async for event in run_loop(
             LoopInput(
                 model="m",

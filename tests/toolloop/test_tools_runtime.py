@@ -10,6 +10,7 @@ from typing import Any
 import pydantic
 import pytest
 
+from tests.patience import PATIENCE_S
 from toolloop.messages import ToolCall, ToolResult
 from toolloop.tools import Tool, ToolContext, ToolOutput
 from toolloop.tools.runtime import CheckedCall, call_run, output_cut, run_in_thread
@@ -22,7 +23,7 @@ class Row(pydantic.BaseModel):
 async def result_of(value: Any) -> ToolResult:
     made = Tool("t", "d", {"type": "object", "properties": {}}, lambda: value)
     prepared = CheckedCall(ToolCall("c", "t", {}), made, {})
-    return await call_run(prepared, ToolContext(), timeout_s=5)
+    return await call_run(prepared, ToolContext(), timeout_s=PATIENCE_S)
 
 
 @pytest.mark.parametrize(
@@ -48,14 +49,14 @@ async def test_thread_that_ends_late_disturbs_nobody():
     ended = threading.Event()
 
     def slow() -> str:
-        release.wait(5)
+        release.wait(PATIENCE_S)
         ended.set()
         return "late"
 
     with pytest.raises(TimeoutError):
         await asyncio.wait_for(run_in_thread(slow), 0.02)
     release.set()
-    assert await asyncio.to_thread(ended.wait, 5)
+    assert await asyncio.to_thread(ended.wait, PATIENCE_S)
     await asyncio.sleep(0.02)  # The late result arrives at the loop and is dropped.
 
 
@@ -64,7 +65,7 @@ async def test_stop_iteration_in_a_thread_is_an_error_and_no_hang():
         raise StopIteration
 
     with pytest.raises(RuntimeError, match="StopIteration"):
-        await asyncio.wait_for(run_in_thread(odd), 1)
+        await asyncio.wait_for(run_in_thread(odd), PATIENCE_S)
 
 
 def test_cut_says_how_much_is_missing():

@@ -25,6 +25,7 @@ from tenancy.idempotency import IdempotentWrite, KeyInUse, _keys, answers_expire
 from tenancy.models import ApiKey, AuditEvent, IdempotentAnswer, Tenant
 from tenancy.permissions import KEY_SCOPES
 from tenancy.scope import tenant_scope
+from tests.patience import PATIENCE_S
 from tests.permissions.rows import API, Row
 from tests.permissions.test_matrix import assert_error, key_client, signed_in, url_arguments
 from tests.permissions.walking import each_row
@@ -192,7 +193,7 @@ def test_repetition_while_the_first_runs_is_told_to_wait(monkeypatch: pytest.Mon
 
     def slow(**given: Any) -> Any:
         inside.set()
-        assert go_on.wait(20)
+        assert go_on.wait(PATIENCE_S)
         return real(**given)
 
     monkeypatch.setattr(services, "collection_create", slow)
@@ -205,14 +206,14 @@ def test_repetition_while_the_first_runs_is_told_to_wait(monkeypatch: pytest.Mon
     thread = threading.Thread(target=first)
     thread.start()
     try:
-        assert inside.wait(20)
+        assert inside.wait(PATIENCE_S)
         response = create(client)
         assert_error(response, 409)
         assert response.json()["code"] == "idempotency_key_in_use"
         assert int(response["Retry-After"]) >= 1
     finally:
         go_on.set()
-        thread.join(20)
+        thread.join(PATIENCE_S)
     again = create(client)
     assert again.content == answers[0].content
     assert again["Idempotent-Replayed"] == "true"
@@ -240,7 +241,7 @@ def test_write_that_waits_for_others_holds_its_key_and_no_transaction(monkeypatc
 
         thread = threading.Thread(target=again)
         thread.start()
-        thread.join(20)
+        thread.join(PATIENCE_S)
         seen.append((connection.in_atomic_block, beside[0]))
         return Executed(None, (None,), None)
 
@@ -278,7 +279,7 @@ def test_lock_goes_with_its_connection():
         with tenant_scope(side.tenant.pk), transaction.atomic():
             write.begin()
             held.set()
-            go_on.wait(20)
+            go_on.wait(PATIENCE_S)
             connection.connection.close()  # as a killed process does
             transaction.set_rollback(True)
         connection.close()
@@ -286,12 +287,12 @@ def test_lock_goes_with_its_connection():
     thread = threading.Thread(target=dies)
     thread.start()
     try:
-        assert held.wait(20)
+        assert held.wait(PATIENCE_S)
         with tenant_scope(side.tenant.pk), transaction.atomic(), pytest.raises(KeyInUse):
             write.begin()
     finally:
         go_on.set()
-        thread.join(20)
+        thread.join(PATIENCE_S)
     with tenant_scope(side.tenant.pk), transaction.atomic():
         assert write.begin() is None
 

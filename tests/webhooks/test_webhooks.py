@@ -321,7 +321,7 @@ def test_receiver_that_drips_or_floods_costs_little(
     ended = threading.Event()
     receiver.answer = flood
     assert work(cast) == [JobStatus.SUCCEEDED]
-    assert ended.wait(10), "the connection was not cut"
+    assert ended.wait(PATIENCE_S), "the connection was not cut"
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from django.shortcuts import redirect
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
+from apps.conversations.chat.composer import client_id_read
 from apps.conversations.chat.views import queue_fragment
 from apps.conversations.transcript import selectors
 from apps.conversations.turns import drafts
@@ -24,6 +25,7 @@ def draft(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
         actor=request.actor,
         conversation=conversation,
         text=request.POST.get("text", ""),
+        client_id=client_id_read(request),
     )
     return HttpResponse(status=204)
 
@@ -33,9 +35,7 @@ def draft(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
 @allowed("conversation.read")
 def queue(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
     """Return the questions that wait, and turns that came after the one the page shows last (``?after=``)."""
-    after = request.GET.get("after", "")
-    known = int(after) if after.isascii() and after.isdigit() and len(after) < 19 else 0
-    return queue_fragment(request, pk, after=known)
+    return queue_fragment(request, pk)
 
 
 @require_POST
@@ -59,4 +59,4 @@ def queue_ask(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse
     turns_queue.queued_ask(tenant=request.tenant, actor=request.actor, conversation=conversation)
     if not request.htmx:
         return redirect("conversations:detail", tenant_slug, pk)
-    return queue_fragment(request, pk, after=conversation.head_id or 0)
+    return queue_fragment(request, pk)

@@ -105,11 +105,10 @@ def detail(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
     conversation = selectors.conversation_get(actor=request.actor, pk=pk)
     who: Any = {"actor": request.actor, "conversation": conversation}
     drafts.conversation_seen(tenant=request.tenant, **who)
-    turns = selectors.turn_views(**who)
+    queued = queued_lines(**who)  # before the turns: see queue_fragment
     context = composer_context(request, conversation) | {
-        "turns": turns,
-        "queued": queued_lines(**who),
-        "last_pk": turns[-1].pk if turns else 0,
+        "turns": selectors.turn_views(**who),
+        "queued": queued,
         "cost_usd": selectors.cost_of(**who),
     }
     return render(request, "conversations/detail.html", context)
@@ -134,7 +133,11 @@ def turn_create(request: TenantRequest, tenant_slug: str, pk: int) -> HttpRespon
         return redirect("conversations:detail", tenant_slug, pk)
     if not isinstance(asked, Turn):
         return queue_fragment(request, pk)
-    return branch_fragment(request, pk) if asked.has_decided else turn_fragment(request, asked)
+    # One that waited, or was asked in another tab, may have been asked since the page looked: this one follows it.
+    follows_unseen = "after" in request.POST and asked.parent_id != (_shown_last(request) or None)
+    if asked.has_decided or follows_unseen:
+        return branch_fragment(request, pk)
+    return turn_fragment(request, asked)
 
 
 @require_POST
@@ -310,11 +313,10 @@ def branch_fragment(request: TenantRequest, pk: int) -> HttpResponse:
     return render(request, "conversations/_branch.html", context)
 
 
-def queue_fragment(request: TenantRequest, pk: int, *, after: int = 0) -> HttpResponse:
+def queue_fragment(request: TenantRequest, pk: int) -> HttpResponse:
     """Return the questions that wait, and the turns of the branch that is shown which the page does not show yet.
 
-    Args:
-        after: the newest turn that the page shows; 0 for all it needs.
+    The page says what it shows last (``after``): a question that it shows as waiting may have been asked since.
     """
     conversation = selectors.conversation_get(actor=request.actor, pk=pk)
     who: Any = {"actor": request.actor, "conversation": conversation}
@@ -322,7 +324,8 @@ def queue_fragment(request: TenantRequest, pk: int, *, after: int = 0) -> HttpRe
     # page looks again. The other way round it would be in neither, for good.
     queued = list(queued_lines(**who))
     conversation.refresh_from_db(fields=["head"])
-    shown = selectors.turn_views(**who) if after else []
+    shown = selectors.turn_views(**who)
+    after = _shown_last(request)
     turns = [turn for turn in shown if turn.pk > after]
     context = {
         "conversation": conversation,
@@ -330,6 +333,11 @@ def queue_fragment(request: TenantRequest, pk: int, *, after: int = 0) -> HttpRe
         "turns": turns,
         # What follows one of two answers shows that one alone from now on.
         "branch": shown if turns and any(turn.is_kept for turn in shown[-len(turns) - 1 : -1]) else [],
-        "last_pk": conversation.head_id or 0,
     }
     return render(request, "conversations/_queue_news.html", context)
+
+
+def _shown_last(request: TenantRequest) -> int:
+    """Return the id of the turn that the page shows last; 0 where it shows none, or doesn't say."""
+    after = (request.POST if request.method == "POST" else request.GET).get("after", "")
+    return int(after) if after.isascii() and after.isdigit() and len(after) < 19 else 0

@@ -2,22 +2,41 @@
 
 from __future__ import annotations
 
+import uuid
+
+from django.db import transaction
 from django.utils import timezone
 
 from apps.conversations.models import Conversation
-from apps.conversations.transcript.locks import MAX_TEXT
-from basics.errors import Missing
+from apps.conversations.transcript.locks import MAX_TEXT, conversation_locked
 from basics.line_ends import line_ends
 from tenancy.actors import Actor
 from tenancy.models import Tenant
 
 
-def draft_set(*, tenant: Tenant, actor: Actor, conversation: Conversation, text: str) -> None:
-    """Keep what is typed and not sent, cut where a question must end. Raises Missing."""
+def draft_set(
+    *, tenant: Tenant, actor: Actor, conversation: Conversation, text: str, client_id: uuid.UUID | None = None
+) -> None:
+    """Keep what is typed and not sent, cut where a question must end.
+
+    Args:
+        client_id: of the question that it is about to be. Once that is asked, a draft that comes late changes nothing.
+
+    Raises:
+        Missing: there is no such conversation of the actor's.
+    """
     actor.require("conversation.write")
-    rows = Conversation.objects.visible_to(actor).filter(tenant=tenant, pk=conversation.pk)
-    if not rows.update(draft=line_ends(text.replace("\x00", ""))[:MAX_TEXT]):
-        raise Missing("conversation")
+    with transaction.atomic():
+        row = conversation_locked(actor, conversation.pk)  # a question that is being asked holds it
+        if client_id is not None and _is_asked(row, client_id):
+            return
+        row.draft = line_ends(text.replace("\x00", ""))[:MAX_TEXT]
+        row.save(update_fields=["draft"])
+
+
+def _is_asked(row: Conversation, client_id: uuid.UUID) -> bool:
+    """Tell whether a question of this id was asked, or waits to be."""
+    return row.turns.filter(client_id=client_id).exists() or row.queued.filter(client_id=client_id).exists()
 
 
 def conversation_seen(*, tenant: Tenant, actor: Actor, conversation: Conversation) -> None:

@@ -26,6 +26,7 @@ from tenancy.scope import platform_scope, tenant_scope
 from tests.cast import Cast
 from tests.collections.conftest import upload
 from tests.markup import flat
+from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -43,7 +44,7 @@ class Viewer:
     def __init__(self, chunks: AsyncIterator[bytes]) -> None:
         self.chunks = chunks
 
-    async def until(self, text: str, timeout_s: float = 10) -> str:
+    async def until(self, text: str, timeout_s: float = PATIENCE_S) -> str:
         """Return everything up to and with the frame that holds the text."""
         seen = ""
         async with asyncio.timeout(timeout_s):
@@ -53,7 +54,7 @@ class Viewer:
                     return seen
         raise AssertionError(f"the stream ended without {text!r}: {seen}")
 
-    async def rest(self, timeout_s: float = 10) -> str:
+    async def rest(self, timeout_s: float = PATIENCE_S) -> str:
         """Return what comes until the stream ends."""
         async with asyncio.timeout(timeout_s):
             return b"".join([chunk async for chunk in self.chunks]).decode()

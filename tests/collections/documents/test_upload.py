@@ -17,6 +17,7 @@ from tenancy.scope import tenant_scope
 from tests.cast import Cast
 from tests.collections.conftest import job_of, upload
 from tests.factories import make_collection
+from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.django_db
 
@@ -85,7 +86,7 @@ def test_one_document_when_the_same_file_arrives_many_times_at_once(
     def send() -> None:
         try:
             with tenant_scope(cast.tenant.pk):
-                barrier.wait(10)
+                barrier.wait(PATIENCE_S)
                 results.append(
                     services.document_upload(
                         tenant=cast.tenant,
@@ -104,7 +105,7 @@ def test_one_document_when_the_same_file_arrives_many_times_at_once(
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(30)
+        thread.join(PATIENCE_S)
     assert errors == []
     assert len({r.document.pk for r in results}) == 1
     assert sorted(r.created for r in results) == [False] * 5 + [True]

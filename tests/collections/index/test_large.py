@@ -35,6 +35,7 @@ from tenancy.database.base import as_login_role
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
 from tests.collections.conftest import ingest
+from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.django_db(transaction=True)
 SUBJECTS = ("lamps", "tubes", "pumps", "wines", "shoes", "clocks", "spoons", "ropes")
@@ -314,10 +315,10 @@ def test_build_waits_when_another_of_the_same_collection_runs(cast: Cast, filled
         cursor.execute("SELECT pg_advisory_lock(%s, %s)", key)
         thread = threading.Thread(target=run)
         thread.start()
-        assert waited.wait(20)
+        assert waited.wait(PATIENCE_S)
         thread.join(1.0)
         assert not SearchIndex.objects.exists()
         cursor.execute("SELECT pg_advisory_unlock(%s, %s)", key)
-    thread.join(30)
+    thread.join(PATIENCE_S)
     assert not thread.is_alive()
     assert SearchIndex.objects.filter(status="ready").count() == 2

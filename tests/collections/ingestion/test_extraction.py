@@ -15,6 +15,7 @@ from apps.collections.ingestion.extraction import document_extract
 from apps.collections.ingestion.sandbox import run_child
 from apps.collections.ingestion.types import JunkReason, ReaderLimits, ReadFailure
 from tests.collections.ingestion.files import ROOT, make_image_pdf, make_pdf
+from tests.patience import PATIENCE_S
 
 LIMITS = ReaderLimits(wall_seconds=20, cpu_seconds=20)
 
@@ -186,7 +187,7 @@ def test_child_dies_when_parent_is_killed(tmp_path):
     finally:
         parent.send_signal(signal.SIGKILL)
         parent.wait()
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + PATIENCE_S
     while Path(f"/proc/{children[0]}").exists() and _state(children[0]) != "Z":
         assert time.monotonic() < deadline, "the reader outlived its parent"
         time.sleep(0.02)

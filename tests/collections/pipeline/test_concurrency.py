@@ -18,6 +18,7 @@ from tenancy.scope import tenant_scope
 from tests.cast import Cast
 from tests.collections.conftest import LAMPS, NotWaiting, attempt, ingest, upload
 from tests.collections.pipeline.test_run import counted_again, statistics
+from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -30,7 +31,7 @@ def together(cast: Cast, *actions: Callable[[], object]) -> Iterator[None]:
     def run(action: Callable[[], object]) -> None:
         try:
             with tenant_scope(cast.tenant.pk):
-                barrier.wait(10)
+                barrier.wait(PATIENCE_S)
                 action()
         except Exception as error:  # noqa: BLE001 - raised below, on the test's own thread
             errors.append(error)
@@ -41,7 +42,7 @@ def together(cast: Cast, *actions: Callable[[], object]) -> Iterator[None]:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(PATIENCE_S)
     assert not any(thread.is_alive() for thread in threads), "they wait for each other"
     if errors:
         raise errors[0]

@@ -81,8 +81,15 @@ def messages(raw: bytes) -> list[tuple[int | None, str, str]]:
 
 
 async def read(stream: AsyncIterator[bytes]) -> list[tuple[int | None, str, str]]:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         return messages(b"".join([piece async for piece in stream]))
+
+
+async def followed() -> None:
+    """Wait until a reader that was started hears of what comes."""
+    async with asyncio.timeout(PATIENCE_S):
+        while not (hub.here.is_listening and hub.here._topics):  # noqa: ASYNC110 - nothing tells
+            await asyncio.sleep(0.005)
 
 
 async def long_answer(cast: Cast, library: Library, lane: Executor, monkeypatch: Any) -> tuple[Turn, int]:
@@ -175,7 +182,7 @@ async def test_stream_follows_a_run_under_way_and_ends_with_it(
     turn = await sync_to_async(ask)(cast)
     page = page_of(cast, turn, turn_view_new(turn, turn.run, turn.asked or ""))
     reader = asyncio.create_task(read(answer_frames(target(cast, turn), 0)))
-    await asyncio.sleep(0.05)
+    await followed()
     await answer(
         turn,
         lane_threads,
@@ -191,7 +198,7 @@ async def test_stream_follows_a_run_under_way_and_ends_with_it(
             apply(page, data)
     final = await sync_to_async(reload)(cast, turn)
     assert parts(page, turn.run_id) == parts(final, turn.run_id)
-    assert len(got) > 4
+    assert len(got) > 1, "some of it while it was written"
     ids = [ident or 0 for ident, _, _ in got]
     assert ids == sorted(ids)
 
@@ -201,7 +208,7 @@ async def test_reset_text_disappears_from_the_page(
 ) -> None:
     turn = await sync_to_async(ask)(cast)
     reader = asyncio.create_task(read(answer_frames(target(cast, turn), 0)))
-    await asyncio.sleep(0.05)
+    await followed()
     script = [
         fails(ProviderUnavailable("gone", retry_after_s=0.2), after="One.\n\nTwo.\n\nThree."),
         says("Whole."),
@@ -222,8 +229,7 @@ async def test_readers_read_again_when_the_listener_lost_its_connection(
 ) -> None:
     turn = await sync_to_async(ask)(cast)
     reader = asyncio.create_task(read(event_frames(cast.tenant.pk, turn.run_id, 0)))
-    await asyncio.sleep(0.1)
-    assert hub.here.is_listening
+    await followed()
 
     def cut() -> int:
         with as_login_role(), connection.cursor() as cursor:
@@ -255,7 +261,7 @@ async def test_many_readers_of_one_run_share_their_reads(
 ) -> None:
     turn = await sync_to_async(ask)(cast)
     readers = [asyncio.create_task(read(event_frames(cast.tenant.pk, turn.run_id, 0))) for _ in range(50)]
-    await asyncio.sleep(0.1)
+    await followed()
     await answer(turn, lane_threads, monkeypatch, [says("Hello.")])
     results = await asyncio.gather(*readers)
     assert all(r == results[0] for r in results)

@@ -32,6 +32,7 @@ from tenancy.scope import platform_scope, tenant_scope
 from tests.cast import Cast
 from tests.conversations.support import Library, answer, ask, fresh, job_of, make_library
 from tests.factories import make_collection
+from tests.patience import PATIENCE_S
 from tests.runs.support import take, until
 from toolloop.errors import AuthFailed
 from toolloop.messages import Turn as LoopTurn
@@ -427,7 +428,7 @@ async def test_worker_gives_up_quietly_when_the_conversation_is_deleted_under_it
         await until(turn.run, "text")
         await sync_to_async(delete)()
         with pytest.raises(LeaseLost):
-            await asyncio.wait_for(work, 2)
+            await asyncio.wait_for(work, PATIENCE_S)
         assert provider.open_streams == 0
         again = await sync_to_async(take)(job, "w2", lane_threads)
         await tasks.turn_run(again, **job.payload)  # nothing left to do

@@ -26,6 +26,7 @@ from tenancy.models import Membership
 from tenancy.scope import platform_scope, tenant_scope
 from tests.cast import Cast, make_cast
 from tests.collections.pipeline.test_summaries_model import run_job
+from tests.patience import PATIENCE_S
 from toolloop.messages import ToolCall, ToolResult, Turn
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -95,7 +96,7 @@ async def watch(cast: Cast, job: GenerationJob, item: str = "") -> AsyncIterator
 
 async def until(frames: AsyncIterator[bytes], text: str) -> str:
     seen = ""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_S):
         async for chunk in frames:
             seen += chunk.decode()
             if text in seen:

@@ -96,9 +96,17 @@ async def test_program_goes_on_when_it_catches_the_refusal():
 
 async def test_ending_is_cancelled_when_stop_is_set():
     stop = asyncio.Event()
-    asyncio.get_running_loop().call_later(0.2, stop.set)
-    # Were the stop not heard, the call would end before the program, and well.
-    result = await run("print('a')\nwait(30)", stop=stop, limits=CodeLimits())
+
+    @tool
+    async def long() -> str:
+        """Take long."""
+        stop.set()  # the program is there
+        # Were the stop not heard, the call would end before the program, and well.
+        await asyncio.sleep(30)
+        return "waited"
+
+    mode = CodeMode([long], limits=CodeLimits(), state_key=b"k" * 16)
+    result = await mode.execute("print('a')\nlong()", stop=stop)
     assert result.ending is Ending.CANCELLED
     assert result.output == "a\n"
     assert (await run("1 + 1")).value == 2

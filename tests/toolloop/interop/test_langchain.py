@@ -278,7 +278,7 @@ async def test_langchain_errors_are_told_to_the_model_and_others_are_not() -> No
 
 async def test_a_tool_without_an_async_form_does_not_block_the_loop() -> None:
     threads: set[str] = set()
-    together = threading.Barrier(4, timeout=20)
+    together = threading.Barrier(4, timeout=PATIENCE_S)
 
     class Slow(BaseTool):
         name: str = "slow"

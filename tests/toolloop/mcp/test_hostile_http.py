@@ -274,7 +274,7 @@ async def test_sampling_and_elicitation_requests_are_declined(raw: Raw) -> None:
         ask = {"jsonrpc": "2.0", "id": "s1", "method": "sampling/createMessage", "params": params}
         writer.write(f"data: {json.dumps(ask)}\n\n".encode())
         await writer.drain()
-        async with asyncio.timeout(2):
+        async with asyncio.timeout(PATIENCE_S):
             while not answers:  # noqa: ASYNC110 - told by another connection
                 await asyncio.sleep(0.02)
         done = {"jsonrpc": "2.0", "id": message["id"], "result": {"content": []}}

@@ -115,7 +115,7 @@ async def test_cancelling_connect_leaves_no_process(tmp_path: Path) -> None:
     server = connect("silent")
     task = asyncio.create_task(server.connect())
     children: list[psutil.Process] = []
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_S):
         while not children:
             await asyncio.sleep(0.05)
             children = running()

@@ -14,6 +14,7 @@ from apps.conversations.toolset import bundle as conversation_tools
 from runs.models import ToolCall
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
+from tests.patience import PATIENCE_S
 from toolloop.tools import ToolError, Toolset, tool
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -28,7 +29,7 @@ def meet(number: int) -> str:
     Args:
         number: whose turn it is.
     """
-    meeting.wait(timeout=30)  # broken, and so an error, unless all of them run at the same time
+    meeting.wait(timeout=PATIENCE_S)  # broken, and so an error, unless all of them run at the same time
     return f"met {number}"
 
 

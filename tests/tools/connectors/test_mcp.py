@@ -26,6 +26,7 @@ from runs.models import ToolCall as Row
 from tenancy.crypto import encrypt
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
+from tests.patience import PATIENCE_S
 from tests.toolloop import mcp as mcp_tests
 from tests.toolloop.mcp.conftest import Official, official
 from tests.tools.connectors.mcp_support import served
@@ -180,7 +181,7 @@ async def test_sessions_end_when_nobody_uses_them(
     monkeypatch.setattr(mcp_sessions, "IDLE_S", 0.05)
     await calls.call("shop_stock", article="pen")
     pool = _pools[asyncio.get_running_loop()]
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_S):
         while pool.sessions or pool.ending:  # noqa: ASYNC110 - nothing tells
             await asyncio.sleep(0.02)
     assert (await calls.call("shop_stock", article="pen")).payload["pieces"] == 12
