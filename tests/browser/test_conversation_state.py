@@ -68,7 +68,7 @@ def test_edit_and_regenerate_make_versions_to_switch_between(portal: Portal) -> 
     assert_like_fresh(portal)
 
     late: list[Route] = []
-    page.route("**/choose/", lambda route: late.append(route))  # noqa: PLW0108 - playwright marks its handlers
+    page.route("**/choose/", lambda route: late.append(route))
     page.get_by_role("button", name="Later version").click()
     portal.box.fill("Asked before the other version is shown")
     portal.box.press("Enter")
