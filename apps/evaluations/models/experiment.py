@@ -123,7 +123,7 @@ class Arm(TenantModel):
     name = models.CharField(max_length=160)
     target = models.JSONField(help_text="See apps.evaluations.arms.targets.")
     stopped_at = models.DateTimeField(
-        null=True, help_text="When it was stopped early because another arm beats it."
+        null=True, help_text="When it was stopped early because another arm did better."
     )
     stop_reason = ToldCharField(max_length=400, blank=True)
 

@@ -278,7 +278,7 @@ def _is_id(text: str) -> bool:
 def _check_approver(tenant: Tenant, kind: str, approver: str) -> None:
     if kind == ApproverKind.SELF:
         if approver:
-            raise _invalid("approver", _("The requester needs no name. Leave it empty."))
+            raise _invalid("approver", _("Leave the name empty: the requester needs none."))
     elif kind == ApproverKind.ROLE:
         if approver not in Role.values:
             raise _invalid(
