@@ -54,7 +54,7 @@ def fault(part: Literal["question", "answer"], text: str, wanted: str) -> str:
     found = detected(text) if is_known else ""
     if not found or found == wanted.partition("-")[0]:
         return ""
-    names = {"found": _(_NAMES[found]), "wanted": _(_NAMES[wanted.partition("-")[0]])}
+    tags = {"found": found, "wanted": wanted}
     if part == "question":
-        return _("The question is in %(found)s, not in %(wanted)s.") % names
-    return _("The answer is in %(found)s, not in %(wanted)s.") % names
+        return _("The question is in the language %(found)s instead of %(wanted)s.") % tags
+    return _("The answer is in the language %(found)s instead of %(wanted)s.") % tags
