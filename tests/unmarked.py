@@ -152,6 +152,12 @@ class _Page(HTMLParser):
 
 KEPT_CALLS = {
     "Problem": 2,
+    "RowError": 1,
+    "SourceError": 0,
+    "NotTaken": 0,
+    "unscored": 1,
+    "UnreadError": 0,
+    "Judgement": 3,
     "EntryFailure": 1,
     "ParseEnded": 0,
     "text_reading": 1,
@@ -206,6 +212,53 @@ def untold(tree: ast.AST, raised: set[str]) -> list[Unmarked]:
     return found + [
         Unmarked(text.lineno, ast.unparse(text)) for text in _texts(tree, raised) if _is_bare(text)
     ]
+
+
+def unkept(tree: ast.AST) -> list[Unmarked]:
+    """Return the sentences of a module that no translator is shown, wherever they stand: constants, returns, arguments.
+
+    Left out are docstrings, help texts, log lines and what only programmers see.
+
+    Args:
+        tree: The module.
+    """
+    return [Unmarked(text.lineno, said) for text, said in _sentences(tree)]
+
+
+SENTENCE = re.compile(r"[\"“(]?[A-Z\d“\0][^\n]* [^\n]* ?[^\n]*[.!?]", re.DOTALL)
+UNSEEN_CALLS = {
+    "ValueError",
+    "TypeError",
+    "RuntimeError",
+    "AssertionError",
+    "LookupError",
+    "ToolError",
+    "compile",
+}
+UNSEEN_ARGUMENTS = {"help_text", "description", "help"}
+
+
+def _sentences(node: ast.AST) -> Iterator[tuple[ast.expr, str]]:
+    if isinstance(node, ast.Call):
+        name = ast.unparse(node.func)
+        last = name.rpartition(".")[2]
+        if last in MARKS | {"gettext_noop", "gettext_lazy", "ngettext_lazy", "pgettext_lazy"} | UNSEEN_CALLS:
+            return
+        if name.startswith(("log.", "logger.")):
+            return
+    if isinstance(node, ast.keyword) and node.arg in UNSEEN_ARGUMENTS:
+        return
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+        return
+    if isinstance(node, ast.Constant | ast.JoinedStr):
+        parts = node.values if isinstance(node, ast.JoinedStr) else [node]
+        said = "".join(str(part.value) if isinstance(part, ast.Constant) else "\0" for part in parts)
+        said = " ".join(said.split())
+        if SENTENCE.fullmatch(said) and len(said.split()) > 2:
+            yield node, said.replace("\0", "…")
+        return
+    for child in ast.iter_child_nodes(node):
+        yield from _sentences(child)
 
 
 def _texts(tree: ast.AST, raised: set[str]) -> Iterator[ast.expr]:

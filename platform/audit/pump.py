@@ -24,6 +24,7 @@ from audit.selectors import StreamPlace, owners_reader, stream_batch
 from audit.services import stream_secret, streams_of_operator_ensure
 from audit.sinks import NotTaken, file_take, syslog_take, webhook_take
 from basics.net_guard import NetPolicy
+from basics.texts import gettext as _
 from tenancy import crypto
 from tenancy.outgoing import outgoing_policy
 from tenancy.scope import platform_scope, tenant_scope
@@ -92,7 +93,7 @@ def stream_send(pk: int, tenant_id: int) -> int:
                 if not batch.has_more:
                     break
         except NotTaken as error:
-            _failed(stream, lease, str(error))
+            _failed(stream, lease, error.reason)
         finally:
             AuditStream.objects.filter(pk=pk, lease=lease).update(lease="", lease_until=None)
     return sent
@@ -113,7 +114,7 @@ def take(stream: AuditStream, events: list[dict[str, object]]) -> None:
         try:
             keys = stream_secret(stream)
         except crypto.DecryptionError as error:
-            raise NotTaken("The stream's secret can no longer be read. Add the stream again.") from error
+            raise NotTaken(_("The stream's secret can no longer be read. Add the stream again.")) from error
         webhook_take(url, keys, events, slug=stream.tenant.slug, policy=policy or _anywhere())
 
 

@@ -45,7 +45,7 @@ class StreamPlace:
         if found is None:
             raise Invalid(
                 "invalid",
-                "This isn't a cursor. Use the one of the last answer, or leave it out to begin at the first event.",
+                "This isn't a cursor. Use the one from the last answer, or leave it out to start at the first event.",
                 data={"fields": {"after": ["Not a cursor."]}},
             )
         return cls(int(found[1]), int(found[2]))

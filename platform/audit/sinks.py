@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 from uuid import NAMESPACE_URL, uuid5
 
 from basics.net_guard import AddressRefused, NetPolicy, addresses_checked, system_resolver
+from basics.texts import gettext as _
 from tenancy.crypto import Secret
 from webhooks.sending import webhook_send
 
@@ -30,7 +31,11 @@ _TAIL: Final = 65_536
 
 
 class NotTaken(Exception):
-    """The receiver doesn't have the batch, or isn't known to have it. The text says why, for the workspace's owner."""
+    """The receiver doesn't have the batch, or isn't known to have it; ``reason`` says why, for the workspace's owner."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
 
 
 def webhook_take(
@@ -86,7 +91,9 @@ def syslog_take(url: str, events: Sequence[Mapping[str, Any]], *, policy: NetPol
     except AddressRefused as refused:
         raise NotTaken(refused.message) from refused
     except (OSError, ssl.SSLError) as error:
-        raise NotTaken(f"The syslog receiver didn't take the events ({type(error).__name__}).") from error
+        raise NotTaken(
+            _("The syslog receiver didn't take the events (%(error)s).") % {"error": type(error).__name__}
+        ) from error
 
 
 def _connected(host: str, port: int, policy: NetPolicy | None) -> socket.socket:
@@ -120,7 +127,7 @@ def file_take(path: Path, events: Iterable[Mapping[str, Any]]) -> None:
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
-        raise NotTaken(f"The file can't be written ({error.strerror}).") from error
+        raise NotTaken(_("The file can't be written (%(error)s).") % {"error": error.strerror}) from error
 
 
 def _whole(file: Any) -> int:

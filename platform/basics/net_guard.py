@@ -349,7 +349,7 @@ class GuardedBackend(httpcore2.NetworkBackend):
         timeout: float | None = None,
         socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
     ) -> httpcore2.NetworkStream:
-        raise AddressRefused("Sockets of this machine are not called.")
+        raise AddressRefused("Sockets on this machine can't be called.")
 
 
 class _Body(httpx2.SyncByteStream):

@@ -63,7 +63,7 @@ class AsyncGuardedBackend(httpcore2.AsyncNetworkBackend):
         timeout: float | None = None,
         socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
     ) -> httpcore2.AsyncNetworkStream:
-        raise AddressRefused("Sockets of this machine are not called.")
+        raise AddressRefused("Sockets on this machine can't be called.")
 
     async def sleep(self, seconds: float) -> None:
         await self._inner.sleep(seconds)

@@ -19,6 +19,9 @@ _VALUE, _TEXT, _END = "\u2068", "\u2066", "\u2069"
 _HOLE = _VALUE + _END
 _MARKS = re.compile(f"[{_VALUE}{_TEXT}{_END}]")
 _UNSTORABLE = re.compile(r"[\x00\u2066-\u2069\ud800-\udfff]")
+_PLAIN_VALUE = re.compile(f"{_VALUE}([^{_VALUE}{_TEXT}{_END}]*){_END}")
+_LEAST = 24
+"""Characters that a cut value keeps at least: no number is longer, so that none is ever cut to another one."""
 _PLACEHOLDER = re.compile(r"%\((\w+)\)([-+ #0]*\d*(?:\.\d+)?[a-zA-Z])|%%")
 
 
@@ -130,6 +133,23 @@ def english(text: str) -> str:
     return _MARKS.sub("", text)
 
 
+def shortened(text: str, most: int) -> Told:
+    """Return a text that has at most so many characters when it is kept: long values lose their ends, words of ours don't.
+
+    Where that isn't enough it becomes plain English that ends in an ellipsis, and is told as that.
+    """
+    whole = kept(text)
+    if len(whole) <= most:
+        return text if isinstance(text, Told) else Told.of(text)
+    lengths = [len(value) for value in _PLAIN_VALUE.findall(whole)]
+    room = most - len(whole) + sum(lengths)
+    caps = range(max(lengths, default=0) - 1, _LEAST - 1, -1)
+    cap = next((cap for cap in caps if sum(min(length, cap) for length in lengths) <= room), 0)
+    if not cap:
+        return Told(_cut(english(whole), most))
+    return Told.of(_PLAIN_VALUE.sub(lambda found: _VALUE + _cut(found[1], cap) + _END, whole))
+
+
 def told(text: str) -> str:
     """Return a kept text in the language that is active.
 
@@ -168,6 +188,10 @@ class _Form:
         else:
             text = lent.gettext(self.one)
         return _PLACEHOLDER.sub(lambda found: _shown(shown, found), text) if shown else text
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
 
 
 def _number(values: Mapping[str, str]) -> int:

@@ -14,6 +14,8 @@ from typing import Any
 import structlog
 from django.utils import timezone
 
+from basics.texts import gettext as _
+from basics.texts import gettext_noop
 from batches import lines
 from batches.engines import Engine
 from batches.models import Batch
@@ -28,7 +30,7 @@ log = structlog.get_logger(__name__)
 SUBMIT_S = 900.0
 """What an upload may take. Who finds a batch half sent waits so long before sending it again."""
 KEPT_AT_ONCE = 200
-UNSENT = "It was stopped before it was sent."
+UNSENT = gettext_noop("It was stopped before it was sent.")
 
 
 class BatchRefused(Exception):
@@ -183,7 +185,7 @@ class Courier:
                 await self._hurry(batch, engine)
                 return
             if standing.status == "failed":
-                reason = standing.message or "The provider refused the batch without giving a reason."
+                reason = standing.message or _("The provider refused the batch without giving a reason.")
                 await self._in_db(lines.batch_refused, batch, reason)
                 raise BatchRefused(reason)
             await self._results(batch, engine)

@@ -16,6 +16,7 @@ from django.db import transaction
 from django.db.models import F, Func, IntegerField
 from django.utils import timezone
 
+from basics.texts import gettext_noop
 from batches.engines import TIER
 from batches.models import OPEN, Batch, BatchLine, BatchState, LineState
 from budgets.ledger import BillingAccount, Refusal, ReservationRequest, budget_reserve_each, holds_release
@@ -39,8 +40,8 @@ SLACK_S = 3600
 """Money stays held for so long behind the time that the provider has for a batch: one that has not ended by half of it is
 cancelled, and given up at its end."""
 RESERVED_AT_ONCE = 500
-NO_ANSWER = "The provider did not return an answer in time."
-NEVER_ENDED = "The provider did not finish the batch in time, nor when it was asked to stop."
+NO_ANSWER = gettext_noop("The provider didn't return an answer in time.")
+NEVER_ENDED = gettext_noop("The provider neither finished the batch in time nor stopped it when asked.")
 
 
 @dataclass(frozen=True, slots=True)

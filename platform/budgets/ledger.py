@@ -43,14 +43,14 @@ _NAMED = {
     "member": gettext_lazy("Your budget of %(amount)s"),
     "key": gettext_lazy("This API key's budget of %(amount)s"),
     "assistant": gettext_lazy("This assistant's budget of %(amount)s"),
-    "job": gettext_lazy("The budget of this job of %(amount)s"),
+    "job": gettext_lazy("This job's budget of %(amount)s"),
 }
 _NAMED_FOR = {
     "tenant": gettext_lazy("The workspace's budget of %(amount)s for %(time)s"),
     "member": gettext_lazy("Your budget of %(amount)s for %(time)s"),
     "key": gettext_lazy("This API key's budget of %(amount)s for %(time)s"),
     "assistant": gettext_lazy("This assistant's budget of %(amount)s for %(time)s"),
-    "job": gettext_lazy("The budget of this job of %(amount)s for %(time)s"),
+    "job": gettext_lazy("This job's budget of %(amount)s for %(time)s"),
 }
 """The same of a day or month."""
 

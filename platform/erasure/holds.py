@@ -85,7 +85,7 @@ def hold_refuse(tenant_id: int) -> None:
         raise Conflict(
             "legal_hold",
             _(
-                "This workspace is under a legal hold, so nothing of it can be erased. An owner can release the hold."
+                "This workspace is under a legal hold, so nothing in it can be erased. An owner can release the hold."
             ),
         )
 

@@ -29,7 +29,7 @@ LASTING = (
     ),
     Lasting(
         gettext_lazy("Usage and cost"),
-        gettext_lazy("Budgets and invoices are counted from it. It has no content."),
+        gettext_lazy("Budgets and invoices are calculated from it. It has no content."),
     ),
     Lasting(
         gettext_lazy("Passages in answers"),

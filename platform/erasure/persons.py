@@ -26,7 +26,7 @@ _PASSES = 5
 _CONTENT_WHY = gettext_noop(
     "content of a workspace, which decides about it; erase the document or conversation it is in"
 )
-_NUMBER_WHY = gettext_noop("the number alone, which refers to nobody any more")
+_NUMBER_WHY = gettext_noop("only the number, which no longer refers to anyone")
 
 
 def person_refuse(user: User) -> None:

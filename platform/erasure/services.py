@@ -41,7 +41,7 @@ _BACKUPS_WHY = gettext_noop(
     "older backups have it until they are pruned; one that is restored is erased again before it opens"
 )
 _DISK_WHY = gettext_noop(
-    "Postgres overwrites deleted rows and its log by and by; “manage.py erasures scrub” does it at once"
+    "Postgres overwrites deleted rows and its log over time; “manage.py erasures scrub” does it at once"
 )
 OPEN = (Erasure.State.WAITING, Erasure.State.RUNNING)
 

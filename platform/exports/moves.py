@@ -40,6 +40,7 @@ from functools import cache
 from django.apps import apps
 from django.db import models
 
+from basics.texts import gettext_noop
 from erasure.workspaces import deletion_order
 from tenancy.models import Tenant, TenantModel, User
 from tenancy.row_security import tenant_models
@@ -100,7 +101,7 @@ class Arrival:
     tenant: Tenant
     marks: Callable[[str], list[tuple[int, int, str]]]
     number: Callable[[str, int], int | None]
-    was_under_way: str = "This was under way when the workspace was exported."
+    was_under_way: str = gettext_noop("This was under way when the workspace was exported.")
 
 
 Shared = Callable[[Mapping[str, object], Tenant], int]

@@ -39,7 +39,7 @@ class Group:
 GROUPS: Final[Mapping[str, Group]] = {
     "answer": Group(
         gettext_lazy("Answers"),
-        gettext_lazy("An answer is ready or has failed while you looked elsewhere."),
+        gettext_lazy("An answer is ready or has failed while you were looking elsewhere."),
         frozenset({PORTAL, BROWSER}),
     ),
     "approval": Group(

@@ -75,7 +75,7 @@ def domain_add(*, tenant: Tenant, actor: Actor, domain: str) -> SsoDomain:
     if not _DOMAIN.fullmatch(domain):
         raise _invalid(_("Enter a domain such as example.com, in its ASCII form."))
     if domain in _PUBLIC:
-        raise _invalid(_("Anybody can have an address there, so no workspace can have this domain."))
+        raise _invalid(_("Anyone can get an address there, so no workspace can have this domain."))
     with tenant_scope(tenant.pk):
         rows = SsoDomain.objects.filter(tenant=tenant)
         found = rows.filter(domain=domain).first()

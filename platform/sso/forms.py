@@ -34,7 +34,7 @@ class _ProviderForm(forms.Form):
     creates_members = forms.BooleanField(
         required=False,
         initial=True,
-        label=gettext_lazy("People of verified domains become members when they first sign in"),
+        label=gettext_lazy("People from verified domains become members when they first sign in"),
     )
     is_enabled = forms.BooleanField(
         required=False, initial=True, label=gettext_lazy("People can sign in through it")
@@ -150,7 +150,7 @@ class RulesForm(forms.Form):
     requires_sso = forms.BooleanField(
         required=False,
         label=gettext_lazy("Require company sign-in"),
-        help_text=gettext_lazy("Passwords then open nothing here, except for the owner below."),
+        help_text=gettext_lazy("Passwords then no longer work here, except for the owner below."),
     )
     break_glass = forms.TypedChoiceField(
         required=False,
@@ -183,7 +183,7 @@ class RulesForm(forms.Form):
             *((r.value, r.label) for r in (Role.VIEWER, Role.MEMBER, Role.ADMIN)),
         ],
         help_text=gettext_lazy(
-            "Of people who sign in or are provisioned, and are in no group that has a role."
+            "For people who sign in or are provisioned and aren't in a group with a role."
         ),
     )
 
@@ -208,7 +208,7 @@ class DomainForm(forms.Form):
     domain = forms.CharField(
         label=gettext_lazy("Domain"),
         max_length=253,
-        help_text=gettext_lazy("For example example.com; each subdomain with addresses is one of its own."),
+        help_text=gettext_lazy("For example example.com; each subdomain with addresses counts separately."),
     )
 
 

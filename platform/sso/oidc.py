@@ -166,7 +166,7 @@ def claims_fetch(
         more = document_get(provider.userinfo, "Userinfo", {"Authorization": f"Bearer {access}"})
         if more.get("sub") != claims["sub"]:
             raise ProviderFailed(
-                "sso_token", "The identity provider told of another person than it signed for."
+                "sso_token", "The identity provider described a different person than the one it signed for."
             )
         claims = {**more, **claims}
     return claims

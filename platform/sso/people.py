@@ -133,13 +133,13 @@ def _entered(connection: SsoConnection, claims: Mapping[str, Any]) -> tuple[Memb
 def _address(connection: SsoConnection, claims: Mapping[str, Any]) -> str:
     email = claims.get("email")
     if not isinstance(email, str) or not email.isascii():
-        raise _refused("no_email", gettext_noop("The identity provider told no email address of yours."))
+        raise _refused("no_email", gettext_noop("The identity provider didn't send an email address for you."))
     email = email.strip().lower()
     try:
         validate_email(email)
     except ValidationError:
         raise _refused(
-            "no_email", gettext_noop("The identity provider told no email address of yours.")
+            "no_email", gettext_noop("The identity provider didn't send an email address for you.")
         ) from None
     stated = claims.get("email_verified")
     is_unstated = stated is None and connection.takes_unstated_email
@@ -181,7 +181,7 @@ def _groups(connection: SsoConnection, claims: Mapping[str, Any]) -> set[str]:
 def _no_role(connection: SsoConnection) -> Denied:
     return _refused(
         "no_role",
-        gettext_noop("You are in no group that has access to %(workspace)s."),
+        gettext_noop("You aren't in a group that has access to %(workspace)s."),
         workspace=connection.tenant.name,
     )
 

@@ -125,7 +125,7 @@ def connection_save(
             if not issuer:
                 raise invalid("name", _("Finish the SAML provider that has no metadata yet, or remove it."))
             field = "client_id" if client_id else "issuer"
-            raise invalid(field, _("This client of this provider is already there."))
+            raise invalid(field, _("This client of this provider has already been added."))
         is_other = pk is None or (row.issuer, row.client_id) != (issuer, client_id)
         for column, value in {**values, "name": name}.items():
             setattr(row, column, value)

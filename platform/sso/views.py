@@ -121,7 +121,7 @@ def answer(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     connection = door_get(slug=slug, pk=pk)
     for name in _ONCE:
         if len(request.GET.getlist(name)) > 1:
-            raise Invalid("sso_answer", _("The identity provider's answer says something twice."))
+            raise Invalid("sso_answer", _("The identity provider's answer repeats a value."))
     asked = _asked_take(request, connection)
     try:
         member, token = company_enter(connection=connection, claims=_claims(request, connection, asked))
@@ -151,17 +151,17 @@ def _asked_take(request: HttpRequest, connection: SsoConnection) -> oidc.Asked:
     if found is None or windows_take(Window(f"sso-state:{state}", 1, 2 * ASKED_S)):
         raise Invalid(
             "sso_state",
-            _("This answer belongs to no sign-in of this browser. Begin again from the sign-in page."),
+            _("This answer belongs to no sign-in of this browser. Start again from the sign-in page."),
         )
     request.session[ASKED] = kept
     request.session.save()  # before anything is asked elsewhere: a second answer finds it gone
     asked = oidc.Asked(**found)
     if asked.connection != connection.pk:
         raise Invalid(
-            "sso_state", _("Another identity provider was asked. Begin again from the sign-in page.")
+            "sso_state", _("Another identity provider was asked. Start again from the sign-in page.")
         )
     if asked.began < time.time() - ASKED_S:
-        raise Invalid("sso_state", _("This sign-in took too long. Begin again from the sign-in page."))
+        raise Invalid("sso_state", _("This sign-in took too long. Start again from the sign-in page."))
     return asked
 
 

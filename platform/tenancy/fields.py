@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.db import models
 
-from basics.texts import Told, english, kept
+from basics.texts import Told, kept, shortened
 
 CASCADE = "CASCADE"
 SET_NULL = "SET NULL"
@@ -125,12 +125,11 @@ class _ToldMixin:
     max_length: int | None
 
     def get_prep_value(self, value: Any) -> Any:
-        """Return what the column gets. A text that is too long with its marks loses them, and then its end."""
-        if isinstance(value, Told):
-            is_short = self.max_length is None or len(value.kept) <= self.max_length
-            value = value.kept if is_short else english(value.kept)
+        """Return what the column gets; a text that is too long for it is ``shortened``."""
         prepared = super().get_prep_value(value)  # type: ignore[misc]
-        return prepared[: self.max_length] if isinstance(prepared, str) else prepared
+        if not isinstance(prepared, str):
+            return prepared
+        return kept(prepared if self.max_length is None else shortened(prepared, self.max_length))
 
     def from_db_value(self, value: str | None, expression: Any, connection: Any) -> Told | None:
         """Return what a row has, as its English that knows the rest."""

@@ -24,7 +24,7 @@ class AuditEventsOutput(serializers.Serializer[Any]):
         child=serializers.DictField(), help_text="Audit events and reads, in OCSF 1.3.0 (schema.ocsf.io)."
     )
     cursor = serializers.CharField(help_text="Send it as `after` to get what comes next, also later.")
-    has_more = serializers.BooleanField(help_text="More events are there already.")
+    has_more = serializers.BooleanField(help_text="More events are already available.")
 
     class Meta:
         ref_name = "AuditEvents"
@@ -40,7 +40,7 @@ class AuditEventsView(TenantAPIView):
         tags=["audit"],
         parameters=[
             OpenApiParameter(
-                "after", str, description="Cursor of the last answer; left out: from the first event."
+                "after", str, description="Cursor from the last answer; default: from the first event."
             ),
             OpenApiParameter("limit", int, description=f"1 to {MOST_EVENTS}; default 100."),
         ],

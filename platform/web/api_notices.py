@@ -20,7 +20,7 @@ from web.drf.views import TenantAPIView
 class NoticeOutput(serializers.Serializer[Any]):
     id = serializers.IntegerField(source="pk")
     kind = serializers.CharField(help_text="What it is about: answer, approval, import, budget and others.")
-    group = serializers.CharField(help_text="What it is switched on and off with: see the ways.")
+    group = serializers.CharField(help_text="The setting that turns it on and off; see the ways.")
     state = serializers.CharField(help_text="What has become of it, such as completed or failed.")
     text = serializers.CharField(help_text="The same in words.")
     name = serializers.CharField()

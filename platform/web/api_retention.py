@@ -43,7 +43,7 @@ class RetentionRuleOutput(serializers.Serializer[Any]):
     own_days = serializers.IntegerField(
         allow_null=True, help_text="The workspace's own rule; null if the default applies."
     )
-    days = serializers.IntegerField(help_text="The days that count; 0 keeps it forever.")
+    days = serializers.IntegerField(help_text="The days in effect; 0 keeps it forever.")
     default_days = serializers.IntegerField(help_text="The server's default; 0 keeps it forever.")
     longest_days = serializers.IntegerField(help_text="The server's limit; 0: none.")
     starts_at = serializers.DateTimeField(allow_null=True, help_text="Nothing is removed before.")

@@ -38,7 +38,7 @@ class WebhookOutput(serializers.Serializer[Any]):
     is_enabled = serializers.BooleanField()
     failures = serializers.IntegerField(help_text="Failed events in a row.")
     disabled_at = serializers.DateTimeField(
-        allow_null=True, help_text="When it was switched off because of its failures."
+        allow_null=True, help_text="When it was switched off after repeated failures."
     )
     created_at = serializers.DateTimeField()
     updated_at = serializers.DateTimeField()

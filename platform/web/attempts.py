@@ -64,9 +64,9 @@ class TooManyAttempts(DomainError):
         else:
             message = ngettext(
                 "Too many wrong passwords were entered from here. Wait %(count)s minute, then try again. A browser that "
-                "you have signed in with before, and other networks, are not held up by this.",
+                "you have signed in with before, and other networks, aren't affected.",
                 "Too many wrong passwords were entered from here. Wait %(count)s minutes, then try again. A browser that "
-                "you have signed in with before, and other networks, are not held up by this.",
+                "you have signed in with before, and other networks, aren't affected.",
                 minutes,
             )
         super().__init__("too_many_attempts", message % {"count": minutes}, data={"retry_after": wait_s})

@@ -77,13 +77,13 @@ class LanguageForm(forms.Form):
     language = forms.ChoiceField(
         required=False,
         label=gettext_lazy("Language"),
-        help_text=gettext_lazy("Of pages and emails. Answers follow the language of your question."),
+        help_text=gettext_lazy("For pages and emails. Answers follow the language of your question."),
         widget=forms.Select(attrs={"data-submit": ""}),
     )
     time_zone = forms.ChoiceField(
         required=False,
         label=gettext_lazy("Time zone"),
-        help_text=gettext_lazy("In which pages tell dates and times."),
+        help_text=gettext_lazy("For dates and times on pages."),
         widget=forms.Select(attrs={"data-submit": ""}),
     )
 
@@ -109,7 +109,7 @@ class HoldForm(forms.Form):
     reason = forms.CharField(
         label=gettext_lazy("Reason"),
         max_length=300,
-        help_text=gettext_lazy("Why, for those who find it: a case or file number."),
+        help_text=gettext_lazy("The reason, such as a case or file number."),
     )
 
 

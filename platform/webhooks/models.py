@@ -43,7 +43,7 @@ class Webhook(TenantModel):
         default=0, help_text="Events in a row that could not be delivered; a delivered one resets it."
     )
     disabled_at = models.DateTimeField(
-        null=True, help_text="When it was switched off because of its failures."
+        null=True, help_text="When it was switched off after repeated failures."
     )
     created_at = models.DateTimeField(db_default=Now())
     updated_at = models.DateTimeField(auto_now=True)

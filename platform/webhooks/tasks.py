@@ -82,7 +82,7 @@ def _attempt(pk: int) -> str:
     try:
         secrets = webhook_secrets(hook)
     except crypto.DecryptionError:
-        outcome = DeliveryResult(None, "The webhook's secret can no longer be read. Create a new one.", 0)
+        outcome = DeliveryResult(None, _("The webhook's secret can no longer be read. Create a new one."), 0)
     else:
         outcome = webhook_send(
             url=hook.url,

@@ -12,7 +12,8 @@ import pytest
 from basics import texts
 from basics.errors import Missing
 from basics.net_guard import AddressRefused, url_check
-from basics.texts import Told, english, gettext, kept, ngettext, pgettext, sentences, told
+from basics.texts import Told, english, gettext, kept, ngettext, pgettext, sentences, shortened, told
+from tenancy.fields import ToldCharField
 from tenancy.translations import DjangoTranslations
 
 GERMAN = {
@@ -159,3 +160,33 @@ def test_without_a_framework_texts_are_english(monkeypatch: pytest.MonkeyPatch) 
 def test_django_lends_its_translations_at_start(settings: Any) -> None:
     assert isinstance(texts._lent, DjangoTranslations)
     assert texts._lent.gettext("") == ""
+
+
+def test_a_text_that_is_too_long_loses_the_ends_of_its_values(german: German) -> None:
+    """A column has an end: the words of ours stay, so that the text can still be told; a number is never cut."""
+    text = gettext("The file %(name)s has %(size)s MB.") % {"name": "n" * 500, "size": "1,234,567"}
+    nested = sentences(gettext("It is damaged."), gettext("Not kept: %(why)s") % {"why": text})
+    for whole, most, said in (
+        (text, 100, "1,234,567 MB hat die Datei "),
+        (nested, 120, "Sie ist beschädigt. Nicht behalten: 1,234,567 MB hat die Datei "),
+    ):
+        row = shortened(whole, most).kept
+        assert len(row) == most
+        assert told_plain(row).startswith(f"{said}nnn")
+        assert told_plain(row).endswith("n….")
+        assert shortened(whole, 2_000) is whole
+    for hopeless in (
+        text,
+        Told("The file " + "n" * 500),
+        "The file " + "n" * 500,
+    ):  # words of others, or no room
+        row = shortened(hopeless, 30).kept
+        assert len(row) <= 30
+        assert row == english(row)
+        assert row.startswith("The file n")
+        assert row.endswith("…")
+    german.is_active = False
+    field = ToldCharField(max_length=100)
+    assert told(field.get_prep_value(text)).endswith("n… has 1,234,567 MB.")
+    assert len(field.get_prep_value(text)) == 100
+    assert field.get_prep_value(None) is None

@@ -267,5 +267,5 @@ def test_command_tells_and_exports_anchors(tenant: Tenant, tmp_path: Path):
     with pytest.raises(CommandError, match="no workspace"):
         call_command("audit_verify", "--tenant", "absent")
     file.write_text('{"seq": 1}\n')
-    with pytest.raises(CommandError, match="line 1 is no anchor"):
+    with pytest.raises(CommandError, match="line 1 isn't an anchor"):
         call_command("audit_verify", "--anchors", str(file))

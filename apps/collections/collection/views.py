@@ -232,7 +232,7 @@ def document_erase(request: TenantRequest, tenant_slug: str, pk: int, doc_pk: in
         subject=document,
         back=reverse("collections:detail", args=[tenant_slug, pk]),
         goes=_(
-            "its quotes in past answers, the sentences that tell of it, and dataset rows and evaluation answers made "
+            "its quotes in past answers, the sentences that mention it, and dataset rows and evaluation answers made "
             "from it"
         ),
     )

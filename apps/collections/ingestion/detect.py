@@ -328,8 +328,7 @@ def _from_zip(path: Path, name: str) -> str:
     raise ReadFailure(
         FailureCode.UNSUPPORTED_TYPE,
         _(
-            "This file is: ZIP archive. Import it (“Import many files” in the collection), so that "
-            "each file in it becomes a document."
+            "This is a ZIP archive. Import it (“Import many files” in the collection): each file in it becomes a document."
         ),
         data={"kind": "ZIP archive"},
     )

@@ -65,19 +65,6 @@ class JunkReason(StrEnum):
     INDEX = "index"
     HEADER_ONLY = "header_only"
 
-    @property
-    def sentence(self) -> str:
-        """Say the reason to the document's owner."""
-        return _JUNK_SENTENCES[self]
-
-
-_JUNK_SENTENCES: Mapping[JunkReason, str] = {
-    JunkReason.TOO_SHORT: "The page holds too little text to answer anything (under 40 characters).",
-    JunkReason.TABLE_OF_CONTENTS: "The page is a table of contents: it repeats headings found elsewhere.",
-    JunkReason.INTENTIONALLY_BLANK: "The page says that it was left blank on purpose.",
-    JunkReason.INDEX: "The page is an index: terms with page numbers, nothing to quote.",
-    JunkReason.HEADER_ONLY: "The page holds only the header and footer that other pages carry too.",
-}
 
 ChunkKind = Literal["doc", "function", "class", "file", "table"]
 

@@ -23,6 +23,7 @@ from apps.collections.repositories import selectors as repositories
 from apps.collections.repositories import services
 from basics.errors import Denied, DomainError
 from basics.line_ends import line_ends
+from basics.texts import told
 from web.requests import TenantRequest, allowed
 
 COMMITS_PER_PAGE = 30
@@ -154,7 +155,7 @@ def git_commit(request: TenantRequest, tenant_slug: str, pk: int) -> HttpRespons
         if isinstance(error, Denied):
             raise
         context = _context(request, collection) | {"ref": "HEAD", "path": "", "skip": 0}
-        context |= {"said": message, "why_not": error.message}
+        context |= {"said": message, "why_not": told(error.message)}
         return _page(request, collection, context, status=error.status)
     count = len(made.paths)
     messages.success(
@@ -182,4 +183,4 @@ def _refused(
     """Say on the page why there is nothing: no repository, a damaged one, a commit that does not exist."""
     if isinstance(error, Denied):
         raise error
-    return render(request, template, context | {"refused": error.message})
+    return render(request, template, context | {"refused": told(error.message)})

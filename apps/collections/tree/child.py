@@ -11,6 +11,7 @@ from typing import Any
 
 from basics.errors import DomainError
 from basics.processes import end_with_parent
+from basics.texts import kept
 
 
 def main() -> int:
@@ -26,7 +27,7 @@ def main() -> int:
     try:
         answer: dict[str, Any] = {"answer": _ACTIONS[request["action"]](request)}
     except DomainError as refused:
-        answer = {"refused": refused.message}
+        answer = {"refused": kept(refused.message)}
     sys.stdout.write(json.dumps(answer))
     sys.stdout.flush()
     os._exit(0)

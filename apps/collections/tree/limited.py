@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from basics.errors import DomainError
+from basics.texts import Told
 from basics.texts import gettext as _
 from tenancy.database.waiting import connections_let_go
 
@@ -76,7 +77,7 @@ def run_limited(
         )
     answer = json.loads(done.stdout)
     if "refused" in answer:
-        raise DomainError("work_refused", answer["refused"], status=422)
+        raise DomainError("work_refused", Told.of(answer["refused"]), status=422)
     return answer["answer"]
 
 

@@ -24,6 +24,7 @@ from apps.conversations.support.services import JOB_KIND as SUPPORT_JOB
 from apps.conversations.turns.comparison import activity_pass
 from apps.conversations.turns.queue import JOB_KIND as QUEUE_JOB
 from apps.conversations.turns.titles import JOB_KIND as TITLE_JOB
+from basics.texts import shortened
 from jobs.context import JobContext
 from jobs.services import job_enqueue, job_follow
 from notices.services import notice_put
@@ -178,12 +179,12 @@ def _formed(run: Run, form: Output | None) -> tuple[Any, str]:
     if is_extractive(run.model):
         return (
             None,
-            gettext_noop("No language model wrote this answer, so it has no form: it quotes the documents."),
+            gettext_noop("No language model wrote this answer, so it isn't in the required format: it quotes the documents."),
         )
     value, problem = form.parse(run.answer)
     if problem and run.status != RunStatus.COMPLETED:
         problem = gettext_noop("The answer ended before it was complete.")
-    return value, text_storable(problem)[:_PROBLEM_MOST]
+    return value, shortened(text_storable(problem), _PROBLEM_MOST)
 
 
 def _alive(tenant_id: int, chunk_ids: list[int]) -> dict[int, int]:

@@ -82,7 +82,7 @@ class ConversationUpdate(serializers.Serializer[Any]):
         help_text="Id of the project to move it to; null for none. What it searches stays.",
     )
     is_archived = serializers.BooleanField(
-        required=False, help_text="Put it away, or bring it back; the next question brings it back too."
+        required=False, help_text="Archive it, or bring it back; the next question also brings it back."
     )
 
 
@@ -143,7 +143,7 @@ class ConversationOutput(serializers.Serializer[Any]):
         allow_null=True, help_text="The project it belongs to; null for none."
     )
     is_archived = serializers.SerializerMethodField(
-        help_text="Put away: in no list but that of archived ones."
+        help_text="Archived: only in the list of archived conversations."
     )
     created_at = serializers.DateTimeField()
     updated_at = serializers.DateTimeField()

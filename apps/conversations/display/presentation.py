@@ -247,8 +247,8 @@ def _waiting_told(name: str, more: int) -> str:
     if not more:
         return _("Waiting until %(name)s has been read") % {"name": name}
     return ngettext(
-        "Waiting until %(name)s and %(count)s more has been read",
-        "Waiting until %(name)s and %(count)s more has been read",
+        "Waiting until %(name)s and %(count)s more have been read",
+        "Waiting until %(name)s and %(count)s more have been read",
         more,
     ) % {"name": name, "count": more}
 

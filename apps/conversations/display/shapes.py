@@ -14,7 +14,7 @@ class MarkOutput(serializers.Serializer[Any]):
     """A sentence of an answer that its reader should check."""
 
     start = serializers.IntegerField(help_text="First character in the answer.")
-    end = serializers.IntegerField(help_text="The character after its last one.")
+    end = serializers.IntegerField(help_text="The offset just after its last character.")
     reason = serializers.ChoiceField(
         choices=list(LABELS),
         help_text="unsupported, number, name and polarity: compared with its sources and not confirmed; "

@@ -95,7 +95,7 @@ class Conversation(TenantModel):
         default=False, db_default=False, help_text="Kept at the top of its owner's list."
     )
     archived_at = models.DateTimeField(
-        null=True, help_text="When its owner put it away; the next question brings it back."
+        null=True, help_text="When its owner archived it; the next question brings it back."
     )
     removed_at = models.DateTimeField(
         null=True,

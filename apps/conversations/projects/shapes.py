@@ -36,7 +36,7 @@ class ProjectUpdate(serializers.Serializer[Any]):
         required=False,
         choices=Sharing.values,
         help_text="Who sees the project: `owner` alone, chosen `members`, or everyone in the `workspace`. Conversations in "
-        "it stay private to those who began them.",
+        "it stay private to those who started them.",
     )
     members = _ids("Ids of the people it is shared with, for `members`; needs the right member.read.")
 

@@ -17,7 +17,7 @@ class PromptForm(forms.Form):
     name = forms.CharField(
         label=gettext_lazy("Name"),
         max_length=MAX_NAME,
-        help_text=gettext_lazy("You find it by this name when you type / in a message."),
+        help_text=gettext_lazy("You find it under this name when you type / in a message."),
         widget=forms.TextInput(attrs={"autocomplete": "off", "dir": "auto"}),
     )
     description = forms.CharField(

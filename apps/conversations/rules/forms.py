@@ -57,6 +57,6 @@ class InstructionsForm(forms.Form):
         required=False,
         label=gettext_lazy("People can have a memory"),
         help_text=gettext_lazy(
-            "Off: no model is given any note. Nobody's notes are deleted, and only their person can see them."
+            "Off: no model is given any notes. No notes are deleted, and only their owners can see them."
         ),
     )

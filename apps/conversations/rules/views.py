@@ -73,7 +73,7 @@ def instructions(request: TenantRequest, tenant_slug: str) -> HttpResponse:
         except Invalid as error:
             add_refusal(form, error)
         else:
-            messages.success(request, _("Instructions saved. They hold from the next question on."))
+            messages.success(request, _("Instructions saved. They apply from the next question on."))
             return redirect("conversations:settings-instructions", tenant_slug)
     context = {"section": "instructions", "form": form, "now": now}
     is_refused = form is not None and bool(form.errors)

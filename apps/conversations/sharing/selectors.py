@@ -95,11 +95,11 @@ def comparison_told(is_kept: bool | None, other_model: str) -> str:
         other_model: what wrote the other answer.
     """
     if is_kept is None:
-        said = _("One of two answers, with that of %(model)s; none of them was kept yet.")
+        said = _("One of two answers, the other by %(model)s; neither has been kept yet.")
     elif is_kept:
-        said = _("Kept instead of the answer of %(model)s.")
+        said = _("Kept instead of the answer by %(model)s.")
     else:
-        said = _("Not kept: the conversation continued with the answer of %(model)s.")
+        said = _("Not kept: the conversation continued with the answer by %(model)s.")
     return said % {"model": model_label(other_model)}
 
 

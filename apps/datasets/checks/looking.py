@@ -14,8 +14,10 @@ from apps.datasets.checks.coverage import coverage_of
 from apps.datasets.models import Dataset, DatasetCheck, DatasetRow, RowStatus, Work
 from apps.datasets.records.columns import record_of
 from apps.datasets.records.record import Record, Split
+from basics.texts import gettext_noop
 from tenancy.actors import system_actor
 
+_NOT_COMPARED = gettext_noop("Meanings weren't compared: there are too many rows.")
 LISTED = 200
 BATCH = 500
 
@@ -92,9 +94,7 @@ def _duplicates(ctx: WorkContext, check: DatasetCheck) -> dict[str, Any]:
     notes: list[str] = []
     if check.options.get("with_meaning"):
         if len(rows) > duplicates.MAX_MEANING:
-            notes.append(
-                f"Meanings were not compared: this works for at most {duplicates.MAX_MEANING:,} rows."
-            )
+            notes.append(_NOT_COMPARED)
         elif rows:
             vectors = embedding(ctx, check)([row.question for row in rows])
             found += duplicates.same_meaning([row.id for row in rows], vectors)

@@ -104,7 +104,7 @@ def _line(one: Collected, pk: int, is_chosen: bool) -> dict[str, Any]:
     said: Any = one.feedback  # of ``feedback_list``, which adds the other model
     reason = REASONS.get(one.verdict, {}).get(said.reason, "") if said else ""
     if said and said.reason == PREFERRED and said.other_model:
-        reason = _("Better than the answer of %(model)s") % {"model": model_label(said.other_model)}
+        reason = _("Better than the answer by %(model)s") % {"model": model_label(said.other_model)}
     return {
         "pk": pk,
         "one": one,

@@ -14,6 +14,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from apps.datasets.checks import scan
+from apps.datasets.checks.contamination import Overlap
 from apps.datasets.checks.coverage import coverage_of
 from apps.datasets.checks.looking import BATCH, CHECKS, LISTED, WorkContext, embedding, overlaps
 from apps.datasets.checks.splits import document_key
@@ -35,6 +36,7 @@ from apps.datasets.rows import files
 from apps.datasets.rows.selectors import version_rows
 from apps.datasets.rows.services import NewRow, rows_insert
 from basics.texts import gettext as _
+from basics.texts import ngettext
 from blobs.leases import is_kept
 from blobs.services import ReceivedFile
 from blobs.services import drop as blob_drop
@@ -146,27 +148,38 @@ def _findings(
                 first = record.id, source.document
     if first is not None:
         leaking = sorted(name for name, found in splits.items() if len(found) > 1)
-        count = f"{len(leaking):,} documents are" if len(leaking) > 1 else "One document is"
-        such = "such as " if len(leaking) > 1 else ""
-        shown = (
-            f"{count} in more than one split: {such}“{first[1][:100]}”. Divide the rows again to fix this."
-        )
+        shown = ngettext(
+            "%(n)s document is in more than one split: “%(name)s”. Divide the rows again to fix this.",
+            "%(n)s documents are in more than one split, such as “%(name)s”. Divide the rows again to fix this.",
+            len(leaking),
+        ) % {"n": f"{len(leaking):,}", "name": first[1][:100]}
         name = hashlib.sha256("\0".join(["leak", *leaking]).encode()).hexdigest()
         take(name, kind="leak", row=first[0], field="split", shown=shown)
     embed = embedding(ctx, row) if row.dataset.options.get("with_meaning") else None
     for overlap in overlaps(row.dataset, records, embed):
         if overlap.is_contamination:
-            where = f"training row {overlap.seen}" if overlap.seen.isdecimal() else overlap.seen
-            how = "Means the same as" if overlap.similarity else "Shares"
-            shown = f"{how} “{overlap.text[:120]}” {'of' if overlap.similarity else 'with'} {where}"
             take(
                 overlap.fingerprint,
                 kind="contamination",
                 row=overlap.evaluated,
                 field="question",
-                shown=shown,
+                shown=_overlap_words(overlap),
             )
     return list(listed.values()), len(seen)
+
+
+def _overlap_words(overlap: Overlap) -> str:
+    """Say what an evaluation row shares with what models may have seen; ``versions.arriving`` reads these sentences."""
+    is_row = overlap.seen.isdecimal()
+    if overlap.similarity and is_row:
+        text = _("Means the same as “%(text)s” of training row %(seen)s")
+    elif overlap.similarity:
+        text = _("Means the same as “%(text)s” of %(seen)s")
+    elif is_row:
+        text = _("Shares “%(text)s” with training row %(seen)s")
+    else:
+        text = _("Shares “%(text)s” with %(seen)s")
+    return text % {"text": overlap.text[:120], "seen": overlap.seen}
 
 
 def _card(row: DatasetExport, records: Any) -> Card:

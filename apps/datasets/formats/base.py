@@ -170,11 +170,11 @@ def validate(form: Format, path: Path, rows: Rows) -> Validation:
 
 def _difference(number: int, found: Record | RowError | None, wanted: Record | None) -> str:
     if found is None:
-        return f"Row {number} is missing."
+        return _("Row %(row)s is missing.") % {"row": number}
     if isinstance(found, RowError):
-        return f"Row {number} cannot be read: {found.message}"
+        return _("Row %(row)s can't be read: %(problem)s") % {"row": number, "problem": found.message}
     if wanted is None:
-        return f"Row {number} should not be there."
+        return _("Row %(row)s shouldn't be in the file.") % {"row": number}
     one, other = to_values(found), to_values(wanted)
     names = ", ".join(name for name in FIELDS if one[name] != other[name])
-    return f"Row {number} comes back with another {names}."
+    return _("Row %(row)s comes back with different values: %(fields)s.") % {"row": number, "fields": names}

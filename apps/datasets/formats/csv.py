@@ -83,7 +83,7 @@ def _rows(reader: Any, header: list[str]) -> Iterator[Record | RowError]:
         except StopIteration:
             return
         except csv.Error as error:
-            yield RowError(number, f"The line cannot be read: {error}.")
+            yield RowError(number, _("The line can't be read: %(error)s.") % {"error": error})
             continue
         if any(line):
             yield _row(number, header, line)
@@ -92,7 +92,10 @@ def _rows(reader: Any, header: list[str]) -> Iterator[Record | RowError]:
 def _row(number: int, header: list[str], line: list[str]) -> Record | RowError:
     excerpt = ",".join(line)[:EXCERPT].encode("utf-8", "replace").decode()
     if len(line) != len(header):
-        message = f"This line has {len(line)} cells, but the first one has {len(header)}."
+        message = _("This line has %(cells)s cells, but the first one has %(names)s.") % {
+            "cells": len(line),
+            "names": len(header),
+        }
         return RowError(number, message, excerpt)
     try:
         values = {name: _value(name, cell) for name, cell in zip(header, line, strict=True) if cell}
@@ -100,7 +103,7 @@ def _row(number: int, header: list[str], line: list[str]) -> Record | RowError:
     except Invalid as error:
         return RowError(number, error.message, excerpt)
     except (ValueError, RecursionError):
-        message = f"A list or object ({', '.join(_JSON)}) is not written as JSON."
+        message = _("Lists and objects (%(fields)s) must be written as JSON.") % {"fields": ", ".join(_JSON)}
         return RowError(number, message, excerpt)
 
 

@@ -73,16 +73,16 @@ def read_object(number: int, text: bytes, decode: Any, part: str = "") -> Record
     try:
         values = json.loads(text)
         if not isinstance(values, dict):
-            return RowError(number, "A row must be a JSON object.", excerpt, part)
+            return RowError(number, _("A row must be a JSON object."), excerpt, part)
         record: Record = decode(values)
     except Invalid as error:
         return RowError(number, error.message, excerpt, part)
     except KeyError as error:
-        return RowError(number, f"The field {error} is missing.", excerpt, part)
+        return RowError(number, _("The field %(name)s is missing.") % {"name": error}, excerpt, part)
     except (ValueError, RecursionError) as error:
-        return RowError(number, f"The row isn't valid JSON: {error}.", excerpt, part)
+        return RowError(number, _("The row isn't valid JSON: %(error)s.") % {"error": error}, excerpt, part)
     except (TypeError, AttributeError, IndexError):
-        return RowError(number, "A field has the wrong type.", excerpt, part)
+        return RowError(number, _("A field has the wrong type."), excerpt, part)
     return record
 
 
@@ -95,7 +95,12 @@ def lines(file: BinaryIO, longest: int = MAX_BYTES) -> Iterator[tuple[int, bytes
             excerpt = line[:EXCERPT].decode("utf-8", "replace")
             while (line := file.readline(longest + 1)) and not line.endswith(b"\n"):
                 pass
-            yield number, RowError(number, f"A row has at most {longest:,} bytes.", excerpt)
+            yield (
+                number,
+                RowError(
+                    number, _("A row has at most %(bytes)s bytes.") % {"bytes": f"{longest:,}"}, excerpt
+                ),
+            )
             continue
         if number == 1:
             line = line.removeprefix(b"\xef\xbb\xbf")
@@ -166,7 +171,9 @@ class _Item:
         self._text, self._is_long = bytearray(), False
         if is_long:
             excerpt = text[:EXCERPT].decode("utf-8", "replace")
-            return RowError(number, f"A row has at most {MAX_BYTES:,} bytes.", excerpt)
+            return RowError(
+                number, _("A row has at most %(bytes)s bytes.") % {"bytes": f"{MAX_BYTES:,}"}, excerpt
+            )
         return text
 
 

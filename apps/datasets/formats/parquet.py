@@ -138,9 +138,11 @@ def _record(number: int, values: dict[str, Any], part: str) -> Record | RowError
     except Invalid as error:
         return RowError(number, error.message, str(values.get("question"))[:200], part)
     except (TypeError, AttributeError, KeyError):
-        return RowError(number, "A column has the wrong type. Compare it with an exported file.", part=part)
+        return RowError(
+            number, _("A column has the wrong type. Compare it with an exported file."), part=part
+        )
     except (ValueError, RecursionError):
-        return RowError(number, "A free-form object must be written as JSON text.", part=part)
+        return RowError(number, _("A free-form object must be written as JSON text."), part=part)
 
 
 def _row(record: Record) -> dict[str, Any]:

@@ -49,7 +49,9 @@ class Squad(ReadOnly):
             except Invalid as error:
                 yield RowError(number, error.message, str(asked)[:200])
             except (KeyError, TypeError, AttributeError, IndexError) as error:
-                yield RowError(number, f"The question lacks a field: {error}.", str(asked)[:200])
+                yield RowError(
+                    number, _("The field %(name)s is missing.") % {"name": error}, str(asked)[:200]
+                )
 
 
 def _questions(articles: Any) -> Iterator[tuple[str, Any, Any]]:

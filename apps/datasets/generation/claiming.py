@@ -27,6 +27,7 @@ from apps.datasets.models import (
     QuestionType,
 )
 from basics.texts import gettext as _
+from basics.texts import gettext_noop
 from notices.services import notice_put
 from runs.providers import is_extractive
 from toolloop.messages import Turn, message_from_json
@@ -34,6 +35,7 @@ from toolloop.providers.profiles import Profile
 from toolloop.service import tier_charged
 from toolloop.tokens import Usage
 
+TOO_FEW = gettext_noop("There are too few suitable passages.")
 CALL_TOKENS_IN, CALL_TOKENS_OUT = 10_000, 1_500
 """What one call is taken to need at most on the average, for the ceiling of a row."""
 STAGE_CALLS, MOST_HOPS = 4, 2
@@ -295,7 +297,7 @@ def shortfall_of(job: GenerationJob) -> list[dict[str, Any]]:
             if reasons.get(pair)
             else NO_SENTENCE
             if is_extractive(job.model)
-            else "There are too few suitable passages.",
+            else TOO_FEW,
         }
         for pair, count in sorted(wanted.items())
         if kept[pair] < count

@@ -19,13 +19,14 @@ from apps.datasets.models import Dataset, GenerationJob, ItemState
 from apps.datasets.records.record import Record
 from apps.datasets.rows.services import NewRow, rows_insert
 from basics.gathering import Crowd, Gathered
-from basics.texts import gettext_noop, kept
+from basics.texts import gettext_noop, kept, shortened
 from jobs.notify import CHANNEL
 from runs.services import AnsweredRun, runs_record
 from tenancy.actors import Actor
 from tenancy.models import Tenant
 from toolloop.storable import json_storable
 
+_MOST_REASON = 300
 DUPLICATE = gettext_noop("The dataset already has this row.")
 _HELD = """
 SELECT id FROM datasets_generationitem WHERE tenant_id = own_tenant() AND id = ANY(%s) AND driver = %s ORDER BY id FOR UPDATE
@@ -51,7 +52,7 @@ WITH told AS (
         charged_usd numeric, hold_id bigint, duration_ms int, attribution jsonb)
 ), changed AS (
     UPDATE datasets_generationitem i SET
-        state = c.state, reason = left(c.reason, 300), data = c.data, repairs = c.repairs,
+        state = c.state, reason = c.reason, data = c.data, repairs = c.repairs,
         failures = c.failures, spent_usd = c.spent_usd, row_id = c.row_id, deaths = 0,
         not_before = CASE WHEN c.wait_s > 0 THEN now() + make_interval(secs => c.wait_s) END,
         driver = CASE WHEN c.is_released THEN '' ELSE i.driver END,
@@ -210,7 +211,7 @@ class Committer:
         return {
             "id": pk,
             "state": str(state),
-            "reason": json_storable(kept(reason)),
+            "reason": json_storable(kept(shortened(reason, _MOST_REASON))),
             "data": json_storable(dict(change.data)),
             "repairs": change.repairs,
             "failures": change.failures,

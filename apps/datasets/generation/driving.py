@@ -65,7 +65,7 @@ async def job_drive(work: Work, lost: Callable[[], str]) -> None:
             )
             work.halting = work.halting or lost()
             if claim.state not in JOB_ACTIVE:
-                work.halting = claim.reason or f"The job is {claim.state}."
+                work.halting = claim.reason or f"the job is {claim.state}"
             for item in claim.items:
                 tasks.add(asyncio.create_task(_carried(work, item), name=f"item-{item.pk}"))
             work.crowd.rows = len(tasks)
@@ -81,7 +81,7 @@ async def job_drive(work: Work, lost: Callable[[], str]) -> None:
             tasks = await _some_ended(tasks, PATIENCE * work.crowd.pause_s)
             work.crowd.rows = len(tasks)
     finally:
-        work.halting = work.halting or "The worker is stopping."
+        work.halting = work.halting or "the worker is stopping"
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)

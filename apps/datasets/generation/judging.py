@@ -8,6 +8,7 @@ from typing import Literal
 
 from apps.datasets.generation.settings import SCORES, Settings
 from apps.datasets.records.record import Score
+from basics.texts import gettext as _
 
 ANCHORS: Mapping[str, tuple[str, str, str]] = {
     "completeness": (
@@ -83,13 +84,18 @@ def judged(
     )
     missing = [name for name in SCORES if name not in levels]
     if missing:
-        return Judgement(scores, None, "drop", f"The judge gave no {missing[0]}.")
+        return Judgement(
+            scores, None, "drop", _("The judge gave no grade for %(score)s.") % {"score": missing[0]}
+        )
     values = {score.name: value_of(levels[score.name][0]) for score in scores}
     weights = {name: settings.weights.get(name, 0.0) for name in SCORES}
     quality = round(sum(values[n] * w for n, w in weights.items()) / sum(weights.values()), 4)
     low = [n for n, least in settings.minima.items() if values[n] < least]
     if quality >= settings.keep_at and not low:
         return Judgement(scores, quality, "keep", "")
-    reason = f"{low[0].capitalize()} is too low." if low else f"Quality {quality:.2f} is too low."
+    if low:
+        reason = _("The grade for %(score)s is too low.") % {"score": low[0]}
+    else:
+        reason = _("Quality %(quality)s is too low.") % {"quality": f"{quality:.2f}"}
     may_repair = quality >= settings.repair_at and repairs < settings.max_repairs
     return Judgement(scores, quality, "repair" if may_repair else "drop", reason)

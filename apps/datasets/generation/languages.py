@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from typing import Literal
 
+from basics.texts import gettext as _
 from toolloop.languages import TAGS, language_name
 
 _NAMES = {tag: name for name, tag in TAGS.items()}
@@ -41,15 +43,18 @@ def detected(text: str) -> str:
     return TAGS.get(language_name(text), "")
 
 
-def fault(what: str, text: str, wanted: str) -> str:
+def fault(part: Literal["question", "answer"], text: str, wanted: str) -> str:
     """Return what is wrong with the language of a text, "" when nothing is or it cannot be told.
 
     Args:
-        what: names the text in the sentence.
+        part: which text of a row it is.
         wanted: a tag; "" for any. Regions of one language are not told apart.
     """
     is_known = wanted.partition("-")[0] in _NAMES
     found = detected(text) if is_known else ""
     if not found or found == wanted.partition("-")[0]:
         return ""
-    return f"The {what} is in {_NAMES[found]}, not in {_NAMES[wanted.partition('-')[0]]}."
+    tags = {"found": found, "wanted": wanted}
+    if part == "question":
+        return _("The question is in the language %(found)s instead of %(wanted)s.") % tags
+    return _("The answer is in the language %(found)s instead of %(wanted)s.") % tags

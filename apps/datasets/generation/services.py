@@ -170,13 +170,13 @@ def generation_start(
 
 def generation_pause(*, tenant: Tenant, actor: Actor, job: GenerationJob) -> GenerationJob:
     """Let what is under way end and begin nothing more. Raises Conflict when it does not run."""
-    return _moved(tenant, actor, job, JOB_ACTIVE, GenerationState.PAUSED, "Paused by a person.")
+    return _moved(tenant, actor, job, JOB_ACTIVE, GenerationState.PAUSED, _("Paused by a person."))
 
 
 def generation_stop(*, tenant: Tenant, actor: Actor, job: GenerationJob) -> GenerationJob:
     """End a job for good; its rows stay. Raises Conflict when it has ended."""
     stoppable = (*JOB_ACTIVE, GenerationState.PAUSED, GenerationState.FAILED)
-    return _moved(tenant, actor, job, stoppable, GenerationState.STOPPED, "Stopped by a person.")
+    return _moved(tenant, actor, job, stoppable, GenerationState.STOPPED, _("Stopped by a person."))
 
 
 def generation_resume(

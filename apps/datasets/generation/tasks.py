@@ -75,7 +75,7 @@ async def generate(ctx: JobContext, *, job_id: int, number: int) -> None:
 def _lost(ctx: JobContext) -> str:
     """Return why this driver must begin nothing more, "" while it need not mind."""
     if ctx.lost.is_set() or ctx.cancelled.is_set():
-        return "Another worker has taken over."
+        return "another worker has taken over"
     return ""
 
 

@@ -65,8 +65,9 @@ class DatasetExport(Work):
     rows = models.PositiveIntegerField(default=0, help_text="Rows read back from the file unchanged.")
     left_out = models.PositiveIntegerField(default=0, help_text="Rows that the format can't hold.")
     problems = ToldJSONField(default=list, help_text="What the validator found.")
-    findings = models.JSONField(
+    findings = ToldJSONField(
         default=list,
+        told=("shown",),
         help_text="Findings to decide on before exporting: kind, row, field, shown, fingerprint.",
     )
     finding_count = models.PositiveIntegerField(

@@ -9,7 +9,7 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy, pgettext_lazy
 
 from apps.datasets.models.dataset import Dataset, DatasetRow, Difficulty, QuestionType
-from tenancy.fields import SET_NULL, TenantForeignKey, ToldCharField
+from tenancy.fields import SET_NULL, TenantForeignKey, ToldCharField, ToldJSONField
 from tenancy.models import TenantModel
 
 
@@ -49,8 +49,8 @@ class GenerationJob(TenantModel):
     kept = models.PositiveIntegerField(default=0)
     dropped = models.PositiveIntegerField(default=0)
     failed = models.PositiveIntegerField(default=0)
-    shortfall = models.JSONField(
-        default=list, help_text="Quotas that were not met: type, difficulty, missing, why."
+    shortfall = ToldJSONField(
+        default=list, told=("why",), help_text="Quotas that were not met: type, difficulty, missing, why."
     )
     manifest = models.JSONField(
         default=dict, help_text="Corpus fingerprint, collections and prompts when the job started."

@@ -293,7 +293,7 @@ def from_values(values: Mapping[str, Any]) -> Record:
     try:
         text = canonical(dict(values))
     except (TypeError, ValueError, RecursionError) as error:
-        raise _invalid({"row": [f"The row isn't valid JSON: {error}."]}) from error
+        raise _invalid({"row": [_("The row isn't valid JSON: %(error)s.") % {"error": error}]}) from error
     return from_json(text)
 
 
@@ -330,7 +330,7 @@ def _problems(record: Record) -> Iterator[tuple[str, str]]:
         line = to_json(record)
         size = len(line.encode())
     except (TypeError, ValueError) as error:
-        yield "row", f"The row cannot be written as JSON in UTF-8: {error}."
+        yield "row", _("The row can't be written as JSON in UTF-8: %(error)s.") % {"error": error}
         return
     if size > MAX_BYTES:
         yield (

@@ -54,7 +54,7 @@ def datasets_arrived(arrival: Arrival) -> None:
             status=WorkStatus.FAILED, error_code="workspace_moved", error_message=why, finished_at=now
         )
     open_jobs = GenerationJob.objects.filter(**mine, state__in=[*JOB_ACTIVE, GenerationState.PAUSED])
-    open_jobs.update(state=GenerationState.STOPPED, reason=why[:300], finished_at=now)
+    open_jobs.update(state=GenerationState.STOPPED, reason=why, finished_at=now)
     # What a division has moved is in a file with the numbers of the other server: it can't be undone here.
     for check in DatasetCheck.objects.filter(**mine, options__has_key="moves"):
         key = check.options.pop("moves")

@@ -31,7 +31,7 @@ class DiffOutput(serializers.Serializer[Any]):
     same = serializers.IntegerField()
     changes = RowChangeOutput(many=True, help_text="Changes of the requested kind, at most 50.")
     next = serializers.IntegerField(
-        allow_null=True, help_text="Request those after this row next; null at the end."
+        allow_null=True, help_text="Row to continue after in the next request; null at the end."
     )
 
     class Meta:

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 from django.db.models.functions import Length
-from django.utils.translation import gettext as _
 
 from apps.datasets.records.record import Record
 from apps.evaluations.judges.asking import CachedAsk
@@ -23,6 +22,7 @@ from apps.evaluations.scorers.judges import PairVerdict, pairwise_judge
 from apps.evaluations.scorers.metrics import token_f1
 from apps.evaluations.statistics.preferences import bradley_terry, length_controlled_win_rate
 from apps.evaluations.statistics.values import Estimate
+from basics.texts import gettext as _
 from batches.awaited import together
 from tenancy.actors import Actor
 
@@ -220,7 +220,10 @@ def _chance(log_strength: Estimate) -> Estimate:
 def _lexical(row: Record, a: str, b: str) -> PairVerdict:
     first, second = token_f1(a, row.answer), token_f1(b, row.answer)
     if not row.answer.strip():
-        return PairVerdict(None, reason="There is no reference, so no words can be counted.")
+        return PairVerdict(None, reason=_("There is no reference, so no words can be counted."))
     better = "tie" if abs(first - second) < _SAME else "a" if first > second else "b"
-    reason = f"Shared words with the reference: A {first:.2f}, B {second:.2f}. No model judged this."
+    reason = _("Shared words with the reference: A %(a)s, B %(b)s. No model judged this.") % {
+        "a": f"{first:.2f}",
+        "b": f"{second:.2f}",
+    }
     return PairVerdict(better, reason=reason)  # type: ignore[arg-type]

@@ -27,7 +27,6 @@ from toolloop.storable import text_storable
 GROUP_JOB = "evaluations.failures_group"
 MAX_NAME, MAX_TAGS = 40, 20
 MAX_COLLECTED = 5_000
-_MOST_PROBLEM = 500
 
 
 def failures_collect(
@@ -138,8 +137,7 @@ def groups_keep(row: FailureGroups, *, key: str, groups: Sequence[Sequence[int]]
 
 def groups_fail(groups_id: int, problem: str) -> None:
     """Keep why a job found no groups."""
-    told = text_storable(problem)[:_MOST_PROBLEM]
-    FailureGroups.objects.filter(pk=groups_id).update(problem=told)
+    FailureGroups.objects.filter(pk=groups_id).update(problem=text_storable(problem))
 
 
 def failure_tags_change(

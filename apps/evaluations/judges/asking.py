@@ -12,6 +12,7 @@ from django.db import transaction
 
 from apps.evaluations.models import ScoreCache
 from apps.evaluations.scorers.judges import JudgeAnswer
+from basics.texts import gettext as _
 from batches.asking import completion_batched
 from batches.engines import engine_for
 from batches.lines import line_find
@@ -100,7 +101,9 @@ class CachedAsk:
             may_pass = error.is_retryable and error.code not in _UNREAD
             if may_pass or error.code == EXCEEDED:
                 raise
-            return JudgeAnswer(None, f"The judge's grades could not be read: {error.message}")
+            return JudgeAnswer(
+                None, _("The judge's grades could not be read: %(error)s") % {"error": error.message}
+            )
         if mine is False:
             self.cached += 1
         else:

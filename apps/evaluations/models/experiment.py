@@ -12,7 +12,7 @@ from apps.datasets.models import Dataset, DatasetVersion, RowContent
 from batches.delivery import Delivery
 from jobs.models import Job
 from runs.models import Run
-from tenancy.fields import RESTRICT, SET_NULL, TenantForeignKey, ToldCharField
+from tenancy.fields import RESTRICT, SET_NULL, TenantForeignKey, ToldCharField, ToldTextField
 from tenancy.models import TenantModel
 
 
@@ -123,9 +123,9 @@ class Arm(TenantModel):
     name = models.CharField(max_length=160)
     target = models.JSONField(help_text="See apps.evaluations.arms.targets.")
     stopped_at = models.DateTimeField(
-        null=True, help_text="When it was stopped early because another arm beats it."
+        null=True, help_text="When it was stopped early because another arm did better."
     )
-    stop_reason = models.CharField(max_length=400, blank=True)
+    stop_reason = ToldCharField(max_length=400, blank=True)
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["experiment", "position"], name="arm_position")]
@@ -244,7 +244,7 @@ class Preference(TenantModel):
     is_flip = models.BooleanField(
         default=False, help_text="The verdict depended on the order of the answers."
     )
-    reason = models.TextField(blank=True)
+    reason = ToldTextField(blank=True)
     author = models.CharField(max_length=300, help_text="The judge and its version.")
     at = models.DateTimeField(db_default=Now())
 

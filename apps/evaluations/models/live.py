@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy
 from apps.conversations.models import Assistant, Turn
 from apps.evaluations.models.score import ScoreAuthor
 from jobs.models import Job
-from tenancy.fields import SET_NULL, TenantForeignKey, ToldCharField
+from tenancy.fields import SET_NULL, TenantForeignKey, ToldCharField, ToldTextField
 from tenancy.models import TenantModel
 
 
@@ -92,7 +92,7 @@ class LiveScore(TenantModel):
     value = models.FloatField(null=True, help_text="0 to 1; empty: unscored.")
     author_kind = models.CharField(max_length=6, choices=ScoreAuthor.choices)
     author = models.CharField(max_length=300)
-    reason = models.TextField(blank=True)
+    reason = ToldTextField(blank=True)
     at = models.DateTimeField(db_default=Now())
 
     class Meta:

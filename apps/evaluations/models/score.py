@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy
 from apps.evaluations.models.annotation import Assignment
 from apps.evaluations.models.experiment import Experiment, Trial
 from apps.evaluations.models.rubric import RubricVersion
-from tenancy.fields import SET_NULL, TenantForeignKey
+from tenancy.fields import SET_NULL, TenantForeignKey, ToldTextField
 from tenancy.models import TenantModel
 
 
@@ -29,7 +29,7 @@ class Score(TenantModel):
     name = models.CharField(max_length=60)
     value = models.FloatField(null=True, help_text="0 to 1; empty: unscored.")
     level = models.FloatField(null=True, help_text="On the scorer's scale, 1 to 5.")
-    reason = models.TextField(blank=True)
+    reason = ToldTextField(blank=True)
     evidence = models.TextField(blank=True)
     details = models.JSONField(default=dict)
     author_kind = models.CharField(max_length=6, choices=ScoreAuthor.choices)

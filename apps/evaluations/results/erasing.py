@@ -18,6 +18,7 @@ from apps.evaluations.models import (
     ScoreCache,
     Trial,
 )
+from basics.texts import gettext_noop
 from batches.models import BatchLine, LineState
 from erasure.kinds import Erased
 from erasure.reports import REMOVED, REPLACED, Report
@@ -25,7 +26,7 @@ from runs.erasing import runs_reading
 from tenancy.database.base import as_login_role
 from tenancy.models import Tenant
 
-_ERASED = "A document this answer rested on was erased."
+_ERASED = gettext_noop("A document this answer was based on was erased.")
 
 
 def evaluations_made_erase(erased: Erased) -> Callable[[Report], None]:

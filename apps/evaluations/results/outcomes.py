@@ -14,14 +14,19 @@ from apps.collections.search import SearchHit
 from apps.conversations.citations.markers import answer_cite, passages_of
 from apps.datasets.records.record import Record, RecordSource
 from apps.evaluations.models import Trial
-from apps.evaluations.scorers.base import Call, Label, ScoredPassage, TargetResult
+from apps.evaluations.scorers.base import NO_ANSWER, Call, Label, ScoredPassage, TargetResult
 from apps.evaluations.scorers.retrieval import gains_of
-from runs.models import Run, ToolCall, ToolCallStatus
+from basics.texts import gettext_noop
+from runs.models import Run, RunStatus, ToolCall, ToolCallStatus
 from runs.selectors import payload_list, quotes_named
 from tenancy.actors import Actor
 
 _MOST_TEXT = 4_000
 _QUOTE_HEAD = 80
+_ENDS = {
+    RunStatus.STOPPED: gettext_noop("The run was stopped."),
+    RunStatus.FAILED: gettext_noop("The run failed."),
+}
 
 
 def outcome_json(outcome: TargetResult) -> dict[str, Any]:
@@ -115,7 +120,7 @@ def run_outcome(run: Run, labels: Sequence[Label], *, shown: str) -> TargetResul
         labels=labels,
         latency_ms=None if seconds is None else seconds * 1000,
         cost_usd=None if run.cost_usd is None else float(run.cost_usd),
-        error="" if run.status == "completed" else run.error_message or f"The run was {run.status}.",
+        error="" if run.status == "completed" else run.error_message or _ENDS.get(run.status, NO_ANSWER),
     )
 
 

@@ -20,6 +20,7 @@ from apps.evaluations.models import LiveSample, LiveScore, SampleState, Sampling
 from apps.evaluations.scorers.base import Scorer, ScoreValue
 from basics.errors import Conflict, Invalid, Missing
 from basics.texts import gettext as _
+from basics.texts import gettext_noop
 from jobs.services import job_enqueue
 from runs.actors import actor_facts
 from runs.models import RunStatus
@@ -39,8 +40,8 @@ LIVE_SCORERS = (
     "loop_ends",
 )
 """Scorers that need no reference answer."""
-_MOST_RULES, _MOST_ERROR = 20, 500
-_NO_MONEY = "The month's budget is used up, or the price of the first score is not known yet."
+_MOST_RULES = 20
+_NO_MONEY = gettext_noop("The month's budget is used up, or the price of the first score is not known yet.")
 
 
 def sampling_rule_create(
@@ -194,7 +195,7 @@ def sample_keep(
 def sample_end(sample_id: int, state: str, why: str) -> None:
     """End a sample without scores; harmless when it has ended."""
     LiveSample.objects.filter(pk=sample_id, state=SampleState.WAITING).update(
-        state=state, error=text_storable(why)[:_MOST_ERROR], finished_at=timezone.now()
+        state=state, error=text_storable(why), finished_at=timezone.now()
     )
 
 

@@ -60,7 +60,7 @@ def _read(sample_id: int) -> _Work | None:
     both = {message.author: message for message in Message.objects.filter(turn=turn)}
     asked, answer = both.get(Message.Author.USER), both.get(Message.Author.ASSISTANT)
     if asked is None or answer is None or not answer.text.strip():
-        sample_end(sample_id, SampleState.SKIPPED, "There is no answer.")
+        sample_end(sample_id, SampleState.SKIPPED, _("There is no answer."))
         return None
     # The run's own words, for their markers name passages; the message's have become numbers.
     outcome = run_outcome(turn.run, (), shown=shown_text(turn.run.answer, answer.was_formed))

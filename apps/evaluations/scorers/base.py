@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from apps.datasets.records.record import Record
+from basics.texts import gettext_noop
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +115,10 @@ class Scorer(Protocol):
 
     def score(self, row: Record, outcome: TargetResult) -> list[ScoreValue]:
         """Return the scores, "unscored" ones included."""
+
+
+NO_ANSWER = gettext_noop("The target gave no answer.")
+NO_REFERENCE = gettext_noop("The row has no reference answer.")
 
 
 def unscored(name: str, reason: str) -> ScoreValue:

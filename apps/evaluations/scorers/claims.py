@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 from apps.evaluations.scorers.base import ScoredPassage
 from apps.evaluations.scorers.judges import Ask
+from basics.texts import gettext as _
 
 MOST_PASSAGES = 20
 _MOST_CLAIMS = 60
@@ -23,7 +24,11 @@ NOT_IN_REFERENCE = "not_in_reference"
 
 
 class UnreadError(Exception):
-    """The judge gave nothing that could be read; the score is "unscored", and this says why."""
+    """The judge gave nothing that could be read; the score is "unscored", and ``reason`` says why."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,5 +226,5 @@ def _in_order(given: Sequence[Mapping[str, Any]], count: int, name: str) -> list
     """Return the verdicts by their numbers. Raises UnreadError unless each number has one."""
     by_number = {one["number"]: bool(one[name]) for one in given}
     if set(by_number) != set(range(1, count + 1)) or len(given) != count:
-        raise UnreadError("The judge skipped some items or judged items it wasn't given.")
+        raise UnreadError(_("The judge skipped some items or judged items it wasn't given."))
     return [by_number[n] for n in range(1, count + 1)]

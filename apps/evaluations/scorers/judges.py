@@ -12,8 +12,9 @@ from typing import Any, Literal, Protocol
 from apps.datasets.records.record import Record
 from apps.datasets.records.rubric import Rubric
 from apps.evaluations.scorers import judge_prompts as prompts
-from apps.evaluations.scorers.base import Scorer, ScoreValue, TargetResult, unscored
+from apps.evaluations.scorers.base import NO_ANSWER, Scorer, ScoreValue, TargetResult, unscored
 from apps.evaluations.scorers.turns import told_of
+from basics.texts import sentences
 from batches.awaited import together
 
 DISAGREEMENT = 0.25
@@ -54,7 +55,7 @@ class RubricJudge:
         """Grade; without an answer there is nothing to ask, and the lowest level is given."""
         names = [criterion.name for criterion in self.rubric.criteria]
         if not outcome.text.strip():
-            why = outcome.error or "The target gave no answer."
+            why = outcome.error or NO_ANSWER
             return [ScoreValue(name, 0.0, level=1, reason=why) for name in names]
         sources = [source.quote for source in row.sources] or [p.text for p in outcome.retrieved]
         got = self.ask(
@@ -161,7 +162,7 @@ class Jury:
 def _median(name: str, values: Sequence[ScoreValue]) -> ScoreValue:
     read = [(v.value, v) for v in values if v.value is not None]
     if not read:
-        return unscored(name, " ".join(dict.fromkeys(v.reason for v in values)))
+        return unscored(name, sentences(*dict.fromkeys(v.reason for v in values)))
     numbers = [number for number, _ in read]
     middle = statistics.median(numbers)
     nearest = min(read, key=lambda pair: abs(pair[0] - middle))[1]

@@ -12,11 +12,13 @@ from dataclasses import dataclass
 from apps.collections.ingestion.identifiers import facts
 from apps.datasets.records.record import Record
 from apps.datasets.records.rubric import LEVELS, SIX, Rubric, value_of
-from apps.evaluations.scorers.base import ScoredPassage, ScoreValue, TargetResult, unscored
+from apps.evaluations.scorers.base import NO_ANSWER, ScoredPassage, ScoreValue, TargetResult, unscored
 from apps.evaluations.scorers.claims import NOT_STATED, SUPPORTED, ClaimFinding, found_in
+from basics.texts import gettext_noop
 from toolloop.best_sentences import content_terms
 
-NOTE = "Word count; no model judged this."
+NOTE = gettext_noop("Word count; no model judged this.")
+_NOT_BY_WORDS = gettext_noop("A word count can't score this. Choose a model as judge.")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 _MARKER = re.compile(r"\[\^?[cC]?\d[\d,;\scC]*\]")
 _SUPPORTED = 0.6
@@ -39,14 +41,11 @@ class LexicalRubric:
         """Grade the criteria of the six-score rubric; others are unscored, as words say nothing about them."""
         names = [criterion.name for criterion in self.rubric.criteria]
         if not outcome.text.strip():
-            why = outcome.error or "The target gave no answer."
+            why = outcome.error or NO_ANSWER
             return [ScoreValue(name, 0.0, level=1, reason=why) for name in names]
         shares = _shares(row, outcome)
         return [
-            _graded(name, shares[name])
-            if name in shares
-            else unscored(name, "A word count can't score this. Choose a model as judge.")
-            for name in names
+            _graded(name, shares[name]) if name in shares else unscored(name, _NOT_BY_WORDS) for name in names
         ]
 
 

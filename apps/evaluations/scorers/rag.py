@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from apps.datasets.records.record import EMPTY_ANSWERS, Record
 from apps.datasets.records.rubric import level_of
 from apps.evaluations.scorers import metrics
-from apps.evaluations.scorers.base import ScoreValue, TargetResult, unscored
+from apps.evaluations.scorers.base import NO_ANSWER, NO_REFERENCE, ScoreValue, TargetResult, unscored
 from apps.evaluations.scorers.claims import (
     MOST_PASSAGES,
     NOT_IN_REFERENCE,
@@ -20,10 +20,14 @@ from apps.evaluations.scorers.claims import (
     UnreadError,
 )
 from apps.evaluations.scorers.turns import asked_in
+from basics.texts import Told, gettext_noop, shortened
+from basics.texts import gettext as _
 
 _MOST_REASON = 1_000
-_NO_ANSWER, _NO_REFERENCE = "There is no answer to check.", "The row has no reference answer."
-_NO_PASSAGES = "The target found no passages to check against."
+_NOTHING_TO_CHECK = gettext_noop("There is no answer to check.")
+_NO_CLAIM = gettext_noop("The answer makes no claim.")
+_NO_PASSAGES = gettext_noop("The target found no passages to check against.")
+_FOUND_NONE = gettext_noop("The target found no passages.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +49,7 @@ class RagJudge:
         try:
             found = RAG[self.kind](self.checker, row, outcome)
         except UnreadError as problem:
-            return [unscored(self.kind, str(problem))]
+            return [unscored(self.kind, problem.reason)]
         return [found if found.value is None else replace(found, level=level_of(found.value))]
 
 
@@ -53,46 +57,46 @@ def faithfulness(checker: Checker, row: Record, outcome: TargetResult) -> ScoreV
     """Return the share of the answer's claims that a passage supports."""
     name, passages = "faithfulness", outcome.retrieved[:MOST_PASSAGES]
     if not outcome.text.strip():
-        return unscored(name, _NO_ANSWER)
+        return unscored(name, _NOTHING_TO_CHECK)
     if not passages:
         return unscored(name, _NO_PASSAGES)
     found = checker.claims(outcome.text, passages)
     if not found:
-        return unscored(name, "The answer makes no claim.")
-    return _share(name, found, [one.is_supported for one in found], "Not supported")
+        return unscored(name, _NO_CLAIM)
+    return _share(name, found, [one.is_supported for one in found], _("Not supported: %(claims)s"))
 
 
 def answer_relevancy(checker: Checker, row: Record, outcome: TargetResult) -> ScoreValue:
     """Return the share of the answer's statements that serve the question."""
     name = "answer_relevancy"
     if not outcome.text.strip():
-        return ScoreValue(name, 0.0, reason=outcome.error or "The target gave no answer.")
+        return ScoreValue(name, 0.0, reason=outcome.error or NO_ANSWER)
     found = checker.serving(asked_in(row), outcome.text)
     if not found:
-        return unscored(name, "The answer makes no statement.")
-    return _share(name, found, [one.verdict == "useful" for one in found], "Not relevant")
+        return unscored(name, _("The answer makes no statement."))
+    return _share(name, found, [one.verdict == "useful" for one in found], _("Not relevant: %(claims)s"))
 
 
 def context_recall(checker: Checker, row: Record, outcome: TargetResult) -> ScoreValue:
     """Return the share of the reference's claims that the passages found support."""
     name, passages = "context_recall", outcome.retrieved[:MOST_PASSAGES]
     if not _has_reference(row):
-        return unscored(name, _NO_REFERENCE)
+        return unscored(name, NO_REFERENCE)
     if not passages:
-        return ScoreValue(name, 0.0, reason=outcome.error or "The target found no passages.")
+        return ScoreValue(name, 0.0, reason=outcome.error or _FOUND_NONE)
     found = checker.claims(row.answer, passages)
     if not found:
-        return unscored(name, "The reference makes no claim.")
-    return _share(name, found, [one.is_supported for one in found], "Not found")
+        return unscored(name, _("The reference makes no claim."))
+    return _share(name, found, [one.is_supported for one in found], _("Not found: %(claims)s"))
 
 
 def context_precision(checker: Checker, row: Record, outcome: TargetResult) -> ScoreValue:
     """Return the average precision of the ranking: mean of the precision at each useful passage; 0 where none is useful."""
     name, passages = "context_precision", outcome.retrieved[:MOST_PASSAGES]
     if not _has_reference(row):
-        return unscored(name, _NO_REFERENCE)
+        return unscored(name, NO_REFERENCE)
     if not passages:
-        return ScoreValue(name, 0.0, reason=outcome.error or "The target found no passages.")
+        return ScoreValue(name, 0.0, reason=outcome.error or _FOUND_NONE)
     found = checker.useful(asked_in(row), row.answer, passages)
     useful = [n for n, one in enumerate(found) if one.verdict == "useful"]
     places = range(len(found))
@@ -101,7 +105,7 @@ def context_precision(checker: Checker, row: Record, outcome: TargetResult) -> S
     return ScoreValue(
         name,
         value,
-        reason=f"Not useful: passage {told}."[:_MOST_REASON] if told else "",
+        reason=_("Passages that aren't useful: %(numbers)s.") % {"numbers": told} if told else "",
         details=_details(found),
     )
 
@@ -113,14 +117,14 @@ def noise_robustness(checker: Checker, row: Record, outcome: TargetResult) -> Sc
     """
     name, passages = "noise_robustness", outcome.retrieved[:MOST_PASSAGES]
     if not outcome.text.strip():
-        return unscored(name, _NO_ANSWER)
+        return unscored(name, _NOTHING_TO_CHECK)
     if not _has_reference(row):
-        return unscored(name, _NO_REFERENCE)
+        return unscored(name, NO_REFERENCE)
     if not passages:
         return unscored(name, _NO_PASSAGES)
     found = checker.claims(outcome.text, passages)
     if not found:
-        return unscored(name, "The answer makes no claim.")
+        return unscored(name, _NO_CLAIM)
     taken = [one for one in found if one.is_supported]
     right = iter(checker.against([one.claim for one in taken], row.answer) if taken else ())
     is_sound = [not one.is_supported or next(right) for one in found]
@@ -128,7 +132,7 @@ def noise_robustness(checker: Checker, row: Record, outcome: TargetResult) -> Sc
         one if sound else replace(one, verdict=NOT_IN_REFERENCE)
         for one, sound in zip(found, is_sound, strict=True)
     ]
-    return _share(name, told, is_sound, "From a passage, but not in the reference")
+    return _share(name, told, is_sound, _("From a passage, but not in the reference: %(claims)s"))
 
 
 RAG: dict[str, Callable[[Checker, Record, TargetResult], ScoreValue]] = {
@@ -141,9 +145,9 @@ def _has_reference(row: Record) -> bool:
     return bool(row.answer.strip()) and row.expected not in EMPTY_ANSWERS
 
 
-def _share(name: str, found: Sequence[ClaimFinding], is_good: Sequence[bool], otherwise: str) -> ScoreValue:
+def _share(name: str, found: Sequence[ClaimFinding], is_good: Sequence[bool], otherwise: Told) -> ScoreValue:
     rest = [one.claim for one, good in zip(found, is_good, strict=True) if not good]
-    reason = f"{otherwise}: {'; '.join(rest)}"[:_MOST_REASON] if rest else ""
+    reason = shortened(otherwise % {"claims": "; ".join(rest)}, _MOST_REASON) if rest else ""
     return ScoreValue(name, sum(is_good) / len(found), reason=reason, details=_details(found))
 
 

@@ -11,10 +11,13 @@ from apps.datasets.records.record import Record
 from apps.evaluations.scorers import metrics
 from apps.evaluations.scorers.base import Label, ScoredPassage, ScoreValue, TargetResult, unscored
 from apps.evaluations.scorers.text import RuleScorer
+from basics.texts import gettext as _
+from basics.texts import gettext_noop
 
 # A chunk holds a label when one of the two lies by half in the other. Less is the overlap of neighbouring chunks.
 _HALF = 0.5
 COVERAGE_ALARM = 0.98
+_NO_LABELS = gettext_noop("The row names no passages.")
 LABELLED = ("retrieval", "citations")
 """Kinds of scorers that use the row's labelled passages."""
 
@@ -61,9 +64,9 @@ class Retrieval(RuleScorer):
             gains.update(label.chunks)
         names = [f"recall@{self.k}", f"precision@{self.k}", "mrr", f"map@{self.k}", f"ndcg@{self.k}"]
         if not outcome.labels:
-            return [unscored(name, "The row names no passages.") for name in names]
+            return [unscored(name, _NO_LABELS) for name in names]
         if not all(label.chunks for label in outcome.labels):
-            why = "A labelled passage is no longer in the documents. Label this row again."
+            why = _("A labelled passage is no longer in the documents. Label this row again.")
             return [unscored(name, why) for name in names]
         if outcome.error:
             return [ScoreValue(name, 0.0, reason=outcome.error) for name in names]
@@ -87,9 +90,9 @@ class Citations(RuleScorer):
         """Score the citations by overlap of characters in the same document."""
         names = ["citation_recall", "citation_precision"]
         if not outcome.labels:
-            return [unscored(name, "The row names no passages.") for name in names]
+            return [unscored(name, _NO_LABELS) for name in names]
         if not outcome.citations:
-            why = outcome.error or "The answer cites nothing."
+            why = outcome.error or _("The answer cites nothing.")
             return [ScoreValue(name, 0.0, reason=why) for name in names]
         found = sum(any(_meets(c, label) for c in outcome.citations) for label in outcome.labels)
         right = [any(_meets(c, label) for label in outcome.labels) for c in outcome.citations]

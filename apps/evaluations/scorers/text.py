@@ -11,14 +11,16 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from apps.collections.ingestion.identifiers import identifier_list
 from apps.datasets.records.record import EMPTY_ANSWERS, Record
 from apps.evaluations.scorers import metrics
-from apps.evaluations.scorers.base import ScoreValue, TargetResult, unscored
+from apps.evaluations.scorers.base import NO_ANSWER, NO_REFERENCE, ScoreValue, TargetResult, unscored
 from basics.patterns import pattern_compile
+from basics.texts import gettext as _
+from basics.texts import gettext_noop
 from toolloop.errors import ConfigurationError
 from toolloop.mcp.schemas import SchemaRefused, schema_check
 from toolloop.output import output_of
 
 _PATTERN_SECONDS = 1.0
-NO_ANSWER, NO_REFERENCE = "The target gave no answer.", "The row has no reference answer."
+_TOO_SLOW = gettext_noop("The pattern takes too long on this answer. Simplify it.")
 
 
 class RuleScorer(BaseModel):
@@ -97,9 +99,10 @@ class Numeric(ReferenceScorer):
     def _score(self, row: Record, outcome: TargetResult) -> ScoreValue:
         wanted, found = metrics.numbers(row.answer), metrics.numbers(outcome.text)
         if not wanted:
-            return unscored(self.kind, "The reference has no number.")
+            return unscored(self.kind, _("The reference has no number."))
         missing = [w for w in wanted if not any(self._near(w, f) for f in found)]
-        reason = f"Missing: {', '.join(f'{m:g}' for m in missing)}." if missing else ""
+        told = ", ".join(f"{m:g}" for m in missing)
+        reason = _("Missing: %(numbers)s.") % {"numbers": told} if missing else ""
         return ScoreValue(self.kind, 1 - len(missing) / len(wanted), reason=reason)
 
     def _near(self, wanted: float, found: float) -> bool:
@@ -125,7 +128,7 @@ class Regex(RuleScorer):
         try:
             found = regex.search(self.pattern, outcome.text, timeout=_PATTERN_SECONDS)
         except TimeoutError:
-            return unscored(self.kind, "The pattern takes too long on this answer; make it simpler.")
+            return unscored(self.kind, _TOO_SLOW)
         evidence = found.group()[:200] if found else ""
         return ScoreValue(self.kind, float(bool(found) != self.is_forbidden), evidence=evidence)
 
@@ -164,9 +167,9 @@ class Codes(ReferenceScorer):
         try:
             wanted, found = self._codes(row.answer), self._codes(outcome.text)
         except TimeoutError:
-            return unscored(self.kind, "The pattern takes too long on this answer; make it simpler.")
+            return unscored(self.kind, _TOO_SLOW)
         if not wanted:
-            return unscored(self.kind, "The reference has no code.")
+            return unscored(self.kind, _("The reference has no code."))
         details: Mapping[str, Any] = {"missing": sorted(wanted - found), "extra": sorted(found - wanted)}
         return ScoreValue(self.kind, metrics.f1(found, wanted), details=details)
 

@@ -13,6 +13,8 @@ from apps.datasets.records.record import Record
 from apps.evaluations.scorers.base import Call, ScoreValue, TargetResult, unscored
 from apps.evaluations.scorers.text import RuleScorer
 from apps.evaluations.scorers.turns import own_messages
+from basics.texts import gettext as _
+from basics.texts import gettext_noop
 
 _MARKS = re.compile(r"[ ,./\-_*^]")
 
@@ -35,7 +37,7 @@ class ToolCalls(RuleScorer):
         """Score the calls; ``details["differences"]`` says per expected call what was otherwise."""
         expected = _expected(row)
         if not expected:
-            return [unscored(self.kind, "The row expects no tool call.")]
+            return [unscored(self.kind, _("The row expects no tool call."))]
         found, differences = calls_match(expected, list(outcome.calls), is_ordered=self.is_ordered)
         share = len(found) / len(expected)
         extra = len(outcome.calls) - len(found)
@@ -60,7 +62,7 @@ class ForbiddenTools(RuleScorer):
     def score(self, row: Record, outcome: TargetResult) -> list[ScoreValue]:
         """Score the calls."""
         called = sorted({call.name for call in outcome.calls if self._forbids(call.name)})
-        reason = f"Called: {', '.join(called)}." if called else ""
+        reason = _("Called: %(tools)s.") % {"tools": ", ".join(called)} if called else ""
         return [ScoreValue(self.kind, float(not called), reason=reason)]
 
     def _forbids(self, name: str) -> bool:
@@ -75,20 +77,23 @@ class LoopEnds(RuleScorer):
     def score(self, row: Record, outcome: TargetResult) -> list[ScoreValue]:
         """Score the end; ``details`` counts calls, and those among them that repeat an earlier one."""
         if outcome.limit is None:
-            return [unscored(self.kind, "The target doesn't run a tool loop.")]
+            return [unscored(self.kind, _("The target doesn't run a tool loop."))]
         repeated = sum(_is_among(call, outcome.calls[:at]) for at, call in enumerate(outcome.calls))
         details = {"calls": len(outcome.calls), "repeated": repeated, "limit": outcome.limit}
-        reason = _ENDS.get(outcome.limit, f"Stopped by the limit {outcome.limit}.") if outcome.limit else ""
+        reason = ""
+        if outcome.limit:
+            other = _("Stopped by the limit %(limit)s.") % {"limit": outcome.limit}
+            reason = _ENDS.get(outcome.limit, other)
         return [ScoreValue(self.kind, float(not outcome.limit), reason=reason, details=details)]
 
 
 _ENDS = {
-    "repeat_stop": "It went in circles, repeating the same call.",
-    "failure_stop": "One of its tools failed again and again.",
-    "max_steps": "It used up its steps.",
-    "max_tool_calls": "It used up its tool calls.",
-    "max_seconds": "It used up its time.",
-    "max_tokens": "It used up its tokens.",
+    "repeat_stop": gettext_noop("It went in circles, repeating the same call."),
+    "failure_stop": gettext_noop("One of its tools failed again and again."),
+    "max_steps": gettext_noop("It used up its steps."),
+    "max_tool_calls": gettext_noop("It used up its tool calls."),
+    "max_seconds": gettext_noop("It used up its time."),
+    "max_tokens": gettext_noop("It used up its tokens."),
 }
 
 

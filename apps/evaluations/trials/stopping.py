@@ -7,6 +7,7 @@ from django.utils import timezone
 from apps.evaluations.compare.dominance import dominated, look_number
 from apps.evaluations.models import Arm, Experiment, Trial, TrialState
 from apps.evaluations.results.selectors import arm_scores_counted
+from basics.texts import ngettext
 from tenancy.actors import system_actor
 from tenancy.services import audit_record
 
@@ -23,10 +24,11 @@ def arms_stop(experiment: Experiment) -> list[Arm]:
     for one in dominated(scores, look=look, arms=len(arms)):
         arm = arms[one.loser]
         arm.stopped_at = timezone.now()
-        arm.stop_reason = (
-            f"Stopped early: “{arms[one.winner].name}” answers better at no higher cost "
-            f"({one.change:+.2f} over {one.rows} rows)."
-        )
+        arm.stop_reason = ngettext(
+            "Stopped early: “%(better)s” answers better at no higher cost (%(change)s over %(n)s row).",
+            "Stopped early: “%(better)s” answers better at no higher cost (%(change)s over %(n)s rows).",
+            one.rows,
+        ) % {"better": arms[one.winner].name, "change": f"{one.change:+.2f}", "n": one.rows}
         arm.save(update_fields=["stopped_at", "stop_reason"])
         waiting = Trial.objects.filter(arm=arm, state=TrialState.PENDING)
         audit_record(

@@ -245,7 +245,7 @@ def _begin(
     ending = [c for c, entry in zip(calls, checked, strict=True) if not isinstance(entry, PendingCall)]
     run = run_create(tenant=tenant, actor=actor, kind=RUN_KIND, model=MODEL, request=_request(facts, ending))
     run.status, run.error_code = RunStatus.FAILED, "interrupted"
-    run.error_message = "The server ended before these calls did."
+    run.error_message = _("The server stopped before these calls ended.")
     run.started_at = run.finished_at = timezone.now()
     run.save()
     rows: list[Row | None] = []

@@ -215,7 +215,7 @@ class ConditionRows:
         found: list[dict[str, Any]] = []
         for index, (kind, argument, text) in enumerate(self.rows):
             if kind not in KINDS:
-                self.problems[index] = _("Choose what the argument is compared by.")
+                self.problems[index] = _("Choose how to compare the argument.")
                 continue
             if kind != "schema" and not argument.strip():
                 self.problems[index] = _("Name the argument, for example path or filter.amount.")

@@ -13,6 +13,7 @@ from django.utils import timezone
 from apps.collections.models import Collection
 from apps.tools.models import ToolGrant, Toolkit
 from apps.tools.policy.conditions import Unevaluable, conditions_compile
+from apps.tools.policy.reasons import DEFAULT_NOTE
 from apps.tools.toolset.bundles import BUILTIN, COLLECTIONS
 from basics.errors import Invalid, Missing
 from basics.texts import gettext as _
@@ -32,7 +33,6 @@ DEFAULTS = (
     ("ask", BUILTIN, "side_effects"),
     ("ask", COLLECTIONS, "side_effects"),
 )
-DEFAULT_NOTE = "Default rule of every workspace."
 
 
 def default_grants(tenant: Tenant) -> None:
@@ -278,7 +278,7 @@ def _is_id(text: str) -> bool:
 def _check_approver(tenant: Tenant, kind: str, approver: str) -> None:
     if kind == ApproverKind.SELF:
         if approver:
-            raise _invalid("approver", _("The requester needs no name. Leave it empty."))
+            raise _invalid("approver", _("Leave the name empty: the requester needs none."))
     elif kind == ApproverKind.ROLE:
         if approver not in Role.values:
             raise _invalid(

@@ -16,7 +16,7 @@ from apps.tools.sources.services import invalid, source_locked
 from apps.tools.toolset.vectors import vectors_refresh
 from basics.errors import Conflict, Missing
 from basics.texts import gettext as _
-from basics.texts import ngettext
+from basics.texts import ngettext, shortened
 from tenancy.actors import Actor
 from tenancy.models import Tenant
 from tenancy.scope import tenant_scope
@@ -61,9 +61,12 @@ def versions_store(
             return None
         by_name = {tool.name: tool for tool in found}
         if len(by_name) != len(found):
-            raise SourceError("Two of its tools have the same name.")
+            raise SourceError(_("Two of its tools have the same name."))
         if len(found) > MAX_TOOLS:
-            raise SourceError(f"It has {len(found):,} tools; a source can have at most {MAX_TOOLS:,}.")
+            raise SourceError(
+                _("It has %(n)s tools; a source can have at most %(most)s.")
+                % {"n": f"{len(found):,}", "most": f"{MAX_TOOLS:,}"}
+            )
         report = _store(row, by_name, accept_all)
         row.document, row.settings = text_storable(read.document), json_storable(read.settings)
         row.url, row.title = row.url or read.url, row.title or text_storable(read.title)[:120]
@@ -151,7 +154,7 @@ def source_failed(*, tenant: Tenant, pk: int, problem: str) -> None:
     """Say at a source why it could not be read; its tools stay as they are. Does nothing when it is gone."""
     with tenant_scope(tenant.pk):
         ToolSource.objects.filter(tenant=tenant, pk=pk).update(
-            status=ToolSource.Status.FAILED, problem=text_storable(problem)[:2_000]
+            status=ToolSource.Status.FAILED, problem=shortened(text_storable(problem), 2_000)
         )
 
 

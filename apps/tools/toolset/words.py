@@ -23,8 +23,8 @@ class ToolWords:
 
 
 _WORDS: Mapping[str, ToolWords] = {
-    "calculate": ToolWords(_("Calculator"), _("Does arithmetic exactly, instead of the model in its head.")),
-    "current_datetime": ToolWords(_("Date and time"), _("Tells what day and time it is now.")),
+    "calculate": ToolWords(_("Calculator"), _("Calculates exactly instead of leaving arithmetic to the model.")),
+    "current_datetime": ToolWords(_("Date and time"), _("Tells the current date and time.")),
     "date_add": ToolWords(
         _("Add to a date"), _("Finds the date some days, weeks, months or years from another.")
     ),
@@ -52,7 +52,7 @@ _WORDS: Mapping[str, ToolWords] = {
     "git_log": ToolWords(_("Commit history"), _("Lists the commits of a collection's repository.")),
     "git_diff": ToolWords(_("Changes between commits"), _("Shows what changed from one commit to another.")),
     "git_blame": ToolWords(
-        _("Who changed a line"), _("Tells for each line of a file who changed it last, and when.")
+        _("Who changed a line"), _("Shows who last changed each line of a file, and when.")
     ),
     "write_file": ToolWords(_("Write a file"), _("Creates a file in a collection, or replaces one.")),
     "edit_file": ToolWords(_("Edit files"), _("Changes parts of files in a collection.")),

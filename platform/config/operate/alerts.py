@@ -95,8 +95,8 @@ RULES: Final = (
         "jobs_lease_expired",
         ">",
         0,
-        gettext_lazy("A job has lost its worker, and no other worker takes it over."),
-        gettext_lazy("See that a worker is alive and reaches the database."),
+        gettext_lazy("A job has lost its worker, and no other worker has taken it over."),
+        gettext_lazy("Check that a worker is alive and reaches the database."),
     ),
     AlertRule(
         "GroundworkBudgetUsedUp",
@@ -114,7 +114,7 @@ RULES: Final = (
         ">",
         3600,
         gettext_lazy("Files that should have been removed an hour ago are still there."),
-        gettext_lazy("The log of the workers (blobs) has the answer of the store."),
+        gettext_lazy("The workers' log (blobs) has the store's response."),
     ),
     AlertRule(
         "GroundworkBackupFailed",
@@ -132,7 +132,7 @@ RULES: Final = (
         ">",
         43200,
         gettext_lazy("There is no good backup of the last 36 hours."),
-        gettext_lazy("See that a worker runs, then Backups on the Installation page."),
+        gettext_lazy("Check that a worker is running, then see Backups on the Installation page."),
     ),
     AlertRule(
         "GroundworkBackupUnproven",
@@ -152,7 +152,7 @@ RULES: Final = (
         ">",
         86400,
         gettext_lazy("No backup was verified in time."),
-        gettext_lazy("See that a worker runs and has the disk space of the database once more."),
+        gettext_lazy("Check that a worker is running and has as much free disk space as the database takes."),
     ),
     AlertRule(
         "GroundworkAuditStreamFails",
@@ -180,7 +180,7 @@ RULES: Final = (
         "==",
         0,
         gettext_lazy("The database doesn't answer."),
-        gettext_lazy("Start it, or see DATABASE_URL. Web and workers connect again by themselves."),
+        gettext_lazy("Start it, or check DATABASE_URL. Web and workers reconnect automatically."),
     ),
     AlertRule(
         "GroundworkDatabaseSlow",
@@ -218,7 +218,7 @@ RULES: Final = (
         5,
         gettext_lazy("The clock of this machine is more than five seconds away from the database's."),
         gettext_lazy(
-            "See that both machines set their clocks (NTP): leases and sign-in codes depend on them."
+            "Check that both machines synchronize their clocks (NTP): leases and sign-in codes depend on them."
         ),
     ),
 )

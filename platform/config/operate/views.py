@@ -71,6 +71,6 @@ def retry(request: UserRequest) -> HttpResponse:
         messages.error(request, error.message)
     else:
         messages.success(
-            request, _("%(kind)s #%(number)s is being done again.") % {"kind": job.kind, "number": job.pk}
+            request, _("%(kind)s #%(number)s is being retried.") % {"kind": job.kind, "number": job.pk}
         )
     return redirect("operate:overview")

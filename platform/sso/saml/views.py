@@ -42,7 +42,7 @@ def acs(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     for name in ("SAMLResponse", "RelayState"):
         if len(request.POST.getlist(name)) != 1:
             return refused(
-                request, connection, ProviderFailed("sso_unsolicited", f"{name} isn't there once.")
+                request, connection, ProviderFailed("sso_unsolicited", f"{name} must be there exactly once.")
             )
     state = request.POST["RelayState"]
     try:

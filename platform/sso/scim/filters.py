@@ -128,7 +128,7 @@ class _Reader:
             return Within(attribute, inner)
         operator = self._take().lower()
         if operator not in OPERATORS:
-            raise invalid(f"“{operator}” is no operator.")
+            raise invalid(f"“{operator}” isn't an operator.")
         return Compare(attribute, operator, None if operator == "pr" else _value(self._take()))
 
 
@@ -143,11 +143,11 @@ def path_read(text: str) -> Path:
     if not bracket:
         attribute, _, part = name_of(head).partition(".")
         if not attribute or " " in attribute:
-            raise ScimError(400, f"“{text[:100]}” is no path.", "invalidPath")
+            raise ScimError(400, f"“{text[:100]}” isn't a path.", "invalidPath")
         return Path(attribute, part)
     inner, closing, tail = rest.rpartition("]")
     if not closing or (tail and not tail.startswith(".")):
-        raise ScimError(400, f"“{text[:100]}” is no path.", "invalidPath")
+        raise ScimError(400, f"“{text[:100]}” isn't a path.", "invalidPath")
     return Path(name_of(head), tail[1:].lower(), filter_read(inner))
 
 
@@ -198,9 +198,9 @@ def _value(token: str) -> Value:
     try:
         value = json.loads(token if token[0] == '"' else token.lower())
     except ValueError:
-        raise invalid(f"“{token[:50]}” is no value; texts stand in double quotes.") from None
+        raise invalid(f"“{token[:50]}” isn't a value. Put texts in double quotes.") from None
     if isinstance(value, str) and "\x00" in value:
         raise invalid("text can't contain NUL.")
     if isinstance(value, str | bool | int | float) or value is None:
         return value
-    raise invalid(f"“{token[:50]}” is no value.")
+    raise invalid(f"“{token[:50]}” isn't a value.")

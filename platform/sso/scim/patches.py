@@ -43,7 +43,7 @@ def patched(resource: Mapping[str, Any], body: Mapping[str, Any], names: Mapping
 def _apply(found: dict[str, Any], operation: Mapping[str, Any], names: Mapping[str, str]) -> None:
     kind, path = str(operation.get("op", "")).lower(), operation.get("path")
     if kind not in {"add", "replace", "remove"}:
-        raise ScimError(400, f"“{kind[:20]}” is no operation: use add, replace or remove.", "invalidSyntax")
+        raise ScimError(400, f"“{kind[:20]}” isn't an operation: use add, replace or remove.", "invalidSyntax")
     value = operation.get("value")
     if path is None or path == "":
         if kind == "remove":
@@ -69,7 +69,7 @@ def _change(found: dict[str, Any], kind: str, path: Path, value: Any, names: Map
     if name in _LISTS:
         found[name] = _list_changed(found.get(name) or [], kind, path, value, names)
     elif path.chosen is not None:
-        raise ScimError(400, f"“{name}” has one value, of which none can be chosen.", "invalidPath")
+        raise ScimError(400, f"“{name}” has one value, so there is nothing to choose from.", "invalidPath")
     elif name in _OBJECTS:
         found[name] = _object_changed(found.get(name) or {}, kind, path, value)
     elif kind == "remove":
@@ -123,7 +123,7 @@ def _chosen_changed(
             else []
         )
         if not hits:
-            raise ScimError(400, f"Nothing of “{path.attribute}” fits the filter.", "noTarget")
+            raise ScimError(400, f"Nothing in “{path.attribute}” matches the filter.", "noTarget")
         before = [*before, *hits]
     changed = []
     for one in before:

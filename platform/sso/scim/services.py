@@ -203,11 +203,11 @@ def _roles_follow(tenant: Tenant, actor: Actor, names: Iterable[str], people: It
 def _people(tenant: Tenant, ids: Iterable[str]) -> set[int]:
     wanted = list(ids)
     if not all(is_id(one) for one in wanted):
-        raise ScimError(400, "A member of the group is no user here.", "invalidValue")
+        raise ScimError(400, "A member of the group isn't a user here.", "invalidValue")
     rows = ScimUser.objects.filter(tenant=tenant, deleted_at=None, resource_id__in=wanted)
     found = set(rows.values_list("pk", flat=True))
     if len(found) != len(set(wanted)):
-        raise ScimError(400, "A member of the group is no user here.", "invalidValue")
+        raise ScimError(400, "A member of the group isn't a user here.", "invalidValue")
     return found
 
 

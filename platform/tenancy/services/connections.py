@@ -90,7 +90,7 @@ def connection_allow(
     if beyond := set(chosen) - actor.actions:
         raise Denied(
             "scope_above_own",
-            _("It can't do what you aren't allowed to: %(actions)s.")
+            _("It can't do what you aren't allowed to do: %(actions)s.")
             % {"actions": ", ".join(sorted(beyond))},
         )
     _secret, prefix, digest = keys.make()  # nobody is given this secret

@@ -59,7 +59,7 @@ def api_key_create(
     if beyond := actions - actor.actions:
         raise Denied(
             "scope_above_own",
-            _("A key can't do what you aren't allowed to: %(actions)s.")
+            _("A key can't do what you aren't allowed to do: %(actions)s.")
             % {"actions": ", ".join(sorted(beyond))},
             data={"scopes": sorted(beyond)},
         )

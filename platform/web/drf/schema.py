@@ -12,7 +12,7 @@ from web.drf.idempotency import HEADER, REPLAYED, WRITES
 ERROR_NAME = "Error"
 ERROR = {
     "type": "object",
-    "description": "The one shape of every error.",
+    "description": "The shape of every error.",
     "required": ["code", "message", "details", "request_id"],
     "properties": {
         "code": {"type": "string", "description": "Stable name of the error, in snake case."},

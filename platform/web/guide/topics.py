@@ -86,7 +86,7 @@ TOPICS = (
         "documents",
         _(
             "A collection holds documents that belong together. "
-            "A document can be asked about as soon as its status is Ready."
+            "You can ask about a document as soon as its status is Ready."
         ),
         ("collections:list", "collections:create", "collections:detail"),
     ),
@@ -323,7 +323,7 @@ TOPICS = (
     Topic(
         "grading",
         _(
-            "A judge scores some of the answers that people get, after they got them. "
+            "A judge scores some of the answers that people get, after they have received them. "
             "You see when quality changes, and each rule has its own budget."
         ),
         ("evaluations:live", "evaluations:live-create", "evaluations:live-rule"),

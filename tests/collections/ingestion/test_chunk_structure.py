@@ -145,10 +145,6 @@ def test_section_numbers_of_contents_are_no_facts_to_keep_it_for():
     assert mark_junk(pages)[0].junk is JunkReason.TABLE_OF_CONTENTS
 
 
-def test_every_reason_has_a_sentence():
-    assert all(reason.sentence.endswith(".") for reason in JunkReason)
-
-
 def test_chunks_come_one_by_one_and_in_linear_time_when_a_document_is_huge():
     part = "## Section\n\n" + WORDS * 5 + "\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n"
     text = part * 12_000

@@ -189,7 +189,7 @@ def test_rows_of_a_generation_are_found_and_split_over_rest_and_pages(cast: Cast
     told, trial = told_now()
     assert "Preview: nothing has moved yet.</b> 3 of 5 rows would move." in told
     assert (
-        "1 row would go into test; 2 more would have to move along, because they rest on the same documents."
+        "1 row would go into test; 2 more would have to move along, because they use the same documents."
         in told
     )
     assert "Move 3 rows" in told
@@ -203,7 +203,7 @@ def test_rows_of_a_generation_are_found_and_split_over_rest_and_pages(cast: Cast
 
     move("apply", trial)
     told, division = told_now()
-    assert "1 row put into test; 2 more had to move along, because they rest on the same documents." in told
+    assert "1 row put into test; 2 more had to move along, because they use the same documents." in told
     with tenant_scope(cast.tenant.pk):
         assert splits_of(rows) == ["test", "test", "test", "test", "", ""]
     move("undo", division)

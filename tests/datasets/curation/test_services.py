@@ -212,7 +212,7 @@ def test_a_document_in_two_splits_blocks_an_export(cast: Cast, dataset: Dataset)
     one, _ = add(cast, dataset, *rows, r.Record("No split?", "None.", sources=(source,)))[:2]
     blocked = export(cast, dataset, split="test")
     assert [(f["kind"], f["shown"]) for f in blocked.findings] == [
-        ("leak", "One document is in more than one split: “law.pdf”. Divide the rows again to fix this.")
+        ("leak", "1 document is in more than one split: “law.pdf”. Divide the rows again to fix this.")
     ]
     done(
         curation_services.split_assign(

@@ -99,7 +99,7 @@ def test_personas_and_styles_meet_each_other_and_stand_in_the_rows(
 
 def test_row_in_another_language_is_dropped(cast: Cast, library: Library, model: FakeModel) -> None:
     job = made(cast, library, "factual", language="German")
-    assert reason(job) == "The question is in English, not in German."
+    assert reason(job) == "The question is in the language en instead of de."
     assert record(cast, made(cast, library, "factual", name="Plain")).language == "en"
 
 
@@ -223,4 +223,4 @@ def test_languages_are_named_and_told() -> None:
     german = "Wie hoch ist der Zoll auf die Einfuhr von Autos und wann ist er zu zahlen?"
     assert fault("question", german, "de-AT") == ""
     assert fault("question", german, "sw") == ""
-    assert fault("question", german, "en") == "The question is in German, not in English."
+    assert fault("question", german, "en") == "The question is in the language de instead of en."

@@ -133,7 +133,7 @@ def test_a_useful_passage_counts_more_the_earlier_it_stands():
     assert verdicts(1, 3).value == pytest.approx((1 / 1 + 2 / 3) / 2)
     assert verdicts(3).value == pytest.approx(1 / 3)
     assert verdicts().value == 0
-    assert verdicts(3).reason == "Not useful: passage 1, 2."
+    assert verdicts(3).reason == "Passages that aren't useful: 1, 2."
     for wrong in ((1, 2), (1, 2, 2), (1, 2, 4)):
         assert verdicts(1, numbers=wrong).value is None
 

@@ -14,6 +14,7 @@ from dulwich.object_format import SHA1
 from dulwich.pack import pack_object_header, write_pack_index_v2
 
 from apps.collections.ingestion.git.objects import Objects, Refused
+from basics.texts import gettext as _
 
 _FOLDER, _FILE, _KIND = 0o040000, 0o100644, 0o170000
 _NUMBERS = {"commit": 1, "tree": 2, "blob": 3, "tag": 4}
@@ -50,12 +51,12 @@ def commit_make(objects: Objects, head: str | None, request: Mapping[str, Any]) 
         for part in folders:
             node = node.setdefault(part, {})
             if not isinstance(node, dict):
-                raise Refused(f"“{path}” is inside a file.")
+                raise Refused(_("“%(path)s” is inside a file.") % {"path": path})
         sha = None if content is None else made.add("blob", base64.b64decode(content))
         node[name] = None if sha is None else (file.mode if file else _FILE, sha)
     tree = _tree(objects, made, old, root) or made.add("tree", b"")
     if tree == (old or made.add("tree", b"")):
-        raise Refused("Nothing differs from the last commit, so there is nothing to commit.")
+        raise Refused(_("There is nothing to commit: the files are as in the last commit."))
     who = f"{request['author']} {int(request['time'])} +0000"
     lines = [f"tree {tree}", *([f"parent {head}"] if head else []), f"author {who}", f"committer {who}"]
     body = "\n".join(lines) + f"\n\n{request['message'].strip()}\n"
@@ -78,7 +79,7 @@ def _name_check(name: bytes, path: str) -> None:
         for check in (validate_path_element_default, validate_path_element_ntfs, validate_path_element_hfs)
     )
     if not is_good or b"\0" in name or b"\\" in name or len(name) > 255:
-        raise Refused(f"“{path[:200]}” cannot be in a repository: rename the file.")
+        raise Refused(_("“%(path)s” can't be in a repository. Rename the file.") % {"path": path[:200]})
 
 
 def _tree(objects: Objects, made: _Made, old: str | None, node: Node) -> str | None:
@@ -89,7 +90,8 @@ def _tree(objects: Objects, made: _Made, old: str | None, node: Node) -> str | N
         if isinstance(change, dict):
             if mode and mode & _KIND not in (_FOLDER, 0o100000):
                 raise Refused(
-                    f"“{name.decode(errors='replace')}” is a link or a submodule in the repository."
+                    _("“%(path)s” is a link or a submodule in the repository.")
+                    % {"path": name.decode(errors="replace")}
                 )
             inner = _tree(objects, made, sha if mode & _KIND == _FOLDER else None, change)
             if inner is not None:
@@ -99,7 +101,8 @@ def _tree(objects: Objects, made: _Made, old: str | None, node: Node) -> str | N
         elif change is not None:
             if mode & _KIND not in (0, 0o100000, _FOLDER):
                 raise Refused(
-                    f"“{name.decode(errors='replace')}” is a link or a submodule in the repository."
+                    _("“%(path)s” is a link or a submodule in the repository.")
+                    % {"path": name.decode(errors="replace")}
                 )
             entries[name] = change
         elif mode and mode & _KIND != _FOLDER:

@@ -10,6 +10,7 @@ from itertools import count
 
 from apps.collections.ingestion.git.line_diff import matching_blocks
 from apps.collections.ingestion.git.objects import Commit, Objects, Refused
+from basics.texts import gettext as _
 
 MAX_LINES = 50_000
 _MAX_RENAMES = 400  # pairs of files compared for one rename
@@ -27,7 +28,7 @@ def commits(objects: Objects, start: str, path: str = "") -> Iterator[Commit]:
     seen = {start}
     waiting = [(-objects.commit(start).time, next(number), start)]
     while waiting:
-        _, _, sha = heapq.heappop(waiting)
+        *_age, sha = heapq.heappop(waiting)
         commit = objects.commit(sha)
         parents = [parent for parent in commit.parents if objects.holds(parent)]
         is_shown = True
@@ -65,10 +66,12 @@ def blame(objects: Objects, start: str, path: str) -> tuple[list[bytes], list[tu
     """
     found = objects.at(objects.commit(start).tree, path.encode().split(b"/"))
     if found is None or found[0] & 0o170000 != 0o100000:
-        raise Refused(f"There is no file “{path}” in that commit.")
+        raise Refused(_("That commit has no file “%(path)s”.") % {"path": path})
     lines = _lines(objects.blob(found[1]))
     if len(lines) > MAX_LINES:
-        raise Refused(f"Blame isn't available for files of more than {MAX_LINES} lines.")
+        raise Refused(
+            _("Blame isn't available for files with more than %(lines)s lines.") % {"lines": f"{MAX_LINES:,}"}
+        )
     answer: list[tuple[str, str]] = [("", "")] * len(lines)
     first = _Suspect(start, path.encode(), found[1], [(n, n) for n in range(len(lines))])
     suspects = {(start, path.encode()): first}
@@ -85,7 +88,7 @@ def blame(objects: Objects, start: str, path: str) -> tuple[list[bytes], list[tu
             else:
                 suspects[key] = origin
             heapq.heappush(waiting, (-objects.commit(origin.commit).time, next(number), key))
-        for place, _ in suspect.lines:
+        for place, _line in suspect.lines:
             answer[place] = (suspect.commit, suspect.path.decode("utf-8", "replace"))
     return lines, answer
 

@@ -14,6 +14,7 @@ from dulwich.objects import RawObjectID, parse_tree
 from dulwich.pack import Pack, PackData, load_pack_index_file
 
 from basics.errors import DomainError
+from basics.texts import gettext as _
 
 MAX_ENTRIES = 200_000
 MAX_DEPTH = 200
@@ -124,7 +125,7 @@ class Objects:
 
     def peeled(self, sha: str) -> str:
         """Return the commit that a name is of, or that its tag names."""
-        for _ in range(5):
+        for _step in range(5):
             kind, content = self.raw(sha)
             if kind == _COMMIT:
                 return sha
@@ -132,7 +133,7 @@ class Objects:
                 break
             sha = content[7:47].decode("ascii")
             bytes.fromhex(sha)
-        raise Refused("This isn't a commit.")
+        raise Refused(_("This isn't a commit."))
 
     def _commit(self, sha: str) -> Commit:
         kind, content = self.raw(sha)
@@ -188,7 +189,10 @@ class Objects:
             prefix, sha, depth = waiting.pop()
             for name, mode, one in self.tree(sha):
                 if next(seen) > MAX_ENTRIES or depth > MAX_DEPTH:
-                    raise Refused(f"The repository has more than {MAX_ENTRIES} files or {MAX_DEPTH} levels.")
+                    raise Refused(
+                        _("The repository has more than %(files)s files or %(levels)s levels of folders.")
+                        % {"files": f"{MAX_ENTRIES:,}", "levels": MAX_DEPTH}
+                    )
                 raw = prefix + name
                 if mode & _KIND == _FOLDER:
                     waiting.append((raw + b"/", one, depth + 1))
@@ -206,7 +210,10 @@ class Objects:
         before, after = self._sides(old), self._sides(new)
         for name in sorted({*before, *after}):
             if next(seen) > MAX_ENTRIES or depth > MAX_DEPTH:
-                raise Refused(f"More than {MAX_ENTRIES} files differ, or {MAX_DEPTH} levels.")
+                raise Refused(
+                    _("More than %(files)s files or %(levels)s levels of folders differ.")
+                    % {"files": f"{MAX_ENTRIES:,}", "levels": MAX_DEPTH}
+                )
             a, b = before.get(name), after.get(name)
             if a == b:
                 continue

@@ -16,6 +16,7 @@ from typing import Any
 from apps.collections.ingestion.git import history
 from apps.collections.ingestion.git.ignores import Ignores
 from apps.collections.ingestion.git.objects import Commit, Objects, Refused
+from basics.texts import gettext as _
 
 MAX_CHANGED = 200
 TOO_LARGE = "!"  # in place of a text; no base64 has it
@@ -43,7 +44,9 @@ def answer(request: Mapping[str, Any]) -> Any:
     except (MemoryError, Refused):
         raise
     except Exception as error:  # whatever a stranger's objects bring out of zlib and the parser
-        raise Refused(f"The repository is incomplete or damaged ({type(error).__name__}).") from error
+        raise Refused(
+            _("The repository is incomplete or damaged (%(error)s).") % {"error": type(error).__name__}
+        ) from error
 
 
 class _NoParent(Refused):
@@ -76,7 +79,7 @@ class Repository:
         if name in ("HEAD", "@", ""):
             head = self.head()
             if head is None:
-                raise Refused("There is no commit yet.")
+                raise Refused(_("There is no commit yet."))
             return head
         for prefix in ("", "refs/heads/", "refs/tags/", "refs/remotes/", "refs/remotes/origin/"):
             if prefix + name in self._refs:
@@ -87,14 +90,16 @@ class Repository:
         if re.fullmatch(r"[0-9a-f]{4,39}", name):
             found = self.objects.named(name)
         if len(found) != 1:
-            raise Refused(f"There is no commit, branch or tag “{name[:100]}”.")
+            raise Refused(_("There is no commit, branch or tag “%(name)s”.") % {"name": name[:100]})
         return self.objects.peeled(found.pop())
 
     def _back(self, sha: str, steps: int) -> str:
-        for _ in range(steps):
+        for _step in range(steps):
             parents = [one for one in self.objects.commit(sha).parents if self.objects.holds(one)]
             if not parents:
-                raise _NoParent(f"The history begins with {sha[:8]}: there is no earlier commit.")
+                raise _NoParent(
+                    _("The history begins with %(commit)s: there is no earlier commit.") % {"commit": sha[:8]}
+                )
             sha = parents[0]
         return sha
 
@@ -111,7 +116,7 @@ class Repository:
         start = self.resolve(request["ref"])
         lines, came = history.blame(self.objects, start, request["path"])
         if b"\0" in b"".join(lines[:200])[:8000]:
-            raise Refused("The file isn't text.")
+            raise Refused(_("The file isn't text."))
         runs: list[dict[str, Any]] = []
         for number, (sha, path) in enumerate(came, 1):
             if runs and (runs[-1]["id"], runs[-1]["was"]) == (sha, path):

@@ -18,12 +18,13 @@ from apps.collections.ingestion.ocr.pictures import picture_array, picture_frame
 from apps.collections.ingestion.ocr.types import Scan, scan_to_json
 from apps.collections.ingestion.types import FailureCode, ReadFailure
 from basics.texts import gettext as _
+from basics.texts import gettext_noop
 
 PAGE_END = "\n\n"
 _DPI = 200
 _COVERED = 0.5  # of a line's letters, that the PDF's own text has in the same place
 
-UNREADABLE = (
+UNREADABLE = gettext_noop(
     "It is barely legible, or in a script that text recognition (OCR) isn't set up for. A workspace admin can select "
     "languages under Collections, Settings, Text recognition."
 )

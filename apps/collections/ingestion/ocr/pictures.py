@@ -189,8 +189,7 @@ def _heif_register() -> None:
     raise ReadFailure(
         FailureCode.UNSUPPORTED_TYPE,
         _(
-            "This file is: HEIC image. This server can't read HEIC. Save it as JPEG or PNG and "
-            "upload that; an iPhone takes JPEG photos if Settings, Camera, Formats is set to “Most "
+            "This is a HEIC image, which this server can't read. Save it as JPEG or PNG and upload that; an iPhone takes JPEG photos if Settings, Camera, Formats is set to “Most "
             "Compatible”."
         ),
         data={"kind": "HEIC image"},

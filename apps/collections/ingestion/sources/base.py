@@ -208,7 +208,7 @@ def safe_path(name: str) -> str | Problem:
             shown(name),
             Reason.UNSAFE_PATH,
             _(
-                "The name leads out of the source (absolute, with a drive letter or with “..”), so it "
+                "The name points outside the source (absolute, with a drive letter or with “..”), so it "
                 "was left out."
             ),
         )

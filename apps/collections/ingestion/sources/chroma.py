@@ -94,7 +94,9 @@ def _send_all(
         chunks = [_Row(database, pk, embedding_id) for _, pk, embedding_id in sorted(rows)]
         empty = [row for row in chunks if not row.text.strip()]
         if empty:
-            message = "A passage has no text (Chroma can store vectors only), so there is nothing to search."
+            message = _(
+                "A passage has no text (Chroma can store vectors only), so there is nothing to search."
+            )
             _tell(send, Problem(path, Reason.NO_TEXT, message, len(empty)))
         chunks = [row for row in chunks if row.text.strip()]
         if not chunks:

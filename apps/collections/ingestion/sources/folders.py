@@ -101,7 +101,7 @@ def _walk(folder: int, prefix: str, rules: Rules, budget: Budget, *, depth: int)
         budget.count()
         where = safe_path(prefix + name)
         if isinstance(where, Problem) or "\\" in name:
-            message = "The name has characters that a document's path can't have."
+            message = _("The name has characters that a document's path can't have.")
             yield (
                 where
                 if isinstance(where, Problem)

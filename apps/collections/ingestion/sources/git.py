@@ -26,10 +26,10 @@ from apps.collections.ingestion.sources.base import (
 )
 from apps.collections.ingestion.sources.git_worktree import LFS_HEAD, uncommitted
 from basics.texts import gettext as _
-from basics.texts import kept
+from basics.texts import gettext_noop, kept
 
 _MAX_POINTER = 1024
-_POINTER = (
+_POINTER = gettext_noop(
     "Only a pointer to it is in the repository (Git LFS keeps large files elsewhere). Import the file itself."
 )
 Send = Callable[[Mapping[str, Any], bytes], None]

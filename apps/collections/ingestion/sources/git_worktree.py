@@ -15,12 +15,15 @@ from pathlib import Path
 from apps.collections.ingestion.git.ignores import Ignores
 from apps.collections.ingestion.sources.base import FolderTally, Problem, Reason, shown
 from basics.texts import gettext as _
+from basics.texts import gettext_noop
 
 LFS_HEAD = b"version https://git-lfs.github.com/spec/v1\n"
 _MAX_ENTRIES = 100_000
 _MAX_BYTES = 50_000_000
 _MAX_DEPTH = 60
-_HELP = "Commit it and import again, or import the folder itself, which takes files as they are."
+_HELP = gettext_noop(
+    "Commit it and import again, or import the folder itself, which takes files as they are."
+)
 
 
 def uncommitted(
@@ -51,14 +54,14 @@ def uncommitted(
                 yield Problem(
                     shown(path),
                     Reason.UNCOMMITTED,
-                    _("It hasn't been committed yet, so it was not imported. %(help)s") % {"help": _HELP},
+                    _("It hasn't been committed yet, so it was not imported. %(help)s") % {"help": _(_HELP)},
                 )
         elif not pointer(path) and _differs(root / path, committed[path]):
             yield Problem(
                 shown(path),
                 Reason.UNCOMMITTED,
                 _("It has changed since the last commit, whose content was imported. %(help)s")
-                % {"help": _HELP},
+                % {"help": _(_HELP)},
             )
     gone = [p for p in committed if p not in seen and not pointer(p) and not tally.refusal(p)[0]]
     if seen:  # a repository without any file checked out misses none

@@ -21,7 +21,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         steps = parser.add_subparsers(dest="step", required=True)
         copy = steps.add_parser(
-            "copy", help="Copy every file; run it again to go on, and once more just before the switch."
+            "copy", help="Copy every file; run it again to continue, and once more just before the switch."
         )
         copy.add_argument(
             "--to", required=True, help="address of the other store, as GROUNDWORK_FILES_URL is written"
@@ -77,7 +77,7 @@ class Command(BaseCommand):
         except DomainError as error:
             reason = getattr(error, "reason", "")
             raise CommandError(
-                f"{error.message} {reason} Run this again: it goes on where it stopped."
+                f"{error.message} {reason} Run this again: it continues where it stopped."
             ) from error
         self.stdout.write(
             f"{done.copied} copied ({done.copied_bytes / 1e6:.1f} MB), {done.there} already there"

@@ -15,7 +15,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         if not settings.ALERTS_TO:
             raise CommandError(
-                "Nobody is told of alerts: set GROUNDWORK_ALERTS_TO to mail addresses or https:// addresses."
+                "No one is told about alerts: set GROUNDWORK_ALERTS_TO to mail addresses or https:// addresses."
             )
         problems = []
         for number, address in enumerate(settings.ALERTS_TO, 1):

@@ -26,7 +26,7 @@ def _version_check() -> None:
 
 
 class Command(BaseCommand):
-    help = "Bring everything up to date: migrations, tenant walls, static files, model, demo."
+    help = "Bring everything up to date: migrations, row-level policies, static files, model, demo."
     requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -73,7 +73,7 @@ def _anchors_read(path: Path) -> Anchors:
             entry = json.loads(line)
             found.setdefault(int(entry["tenant_id"]), {})[int(entry["seq"])] = str(entry["hash"])
         except (ValueError, KeyError, TypeError) as error:
-            raise CommandError(f"{path}, line {number} is no anchor: {error!r}.") from error
+            raise CommandError(f"{path}, line {number} isn't an anchor: {error!r}.") from error
     return found
 
 
