@@ -405,6 +405,62 @@ def test_files_links_and_forks_say_which_answer_was_kept(cast: Cast) -> None:
         assert [t.side for t in fork.turns.all()] == [None]
 
 
+def test_a_fork_of_two_answers_has_the_choice_still_to_make(cast: Cast) -> None:
+    alone = compare(cast, "First?", compare_with="")
+    close(alone, "Yes.")
+    first, second = both(cast, conversation=alone.conversation)
+    close(first, "One's.")
+    close(second, "Two's.")
+    for side in (first, second):
+        fork = act(cast, branches_services.conversation_fork, side)
+        with tenant_scope(cast.tenant.pk):
+            root, one, two = fork.turns.order_by("index")
+            assert (root.side, one.side, two.side) == (None, 1, 2)
+            assert (one.parent_id, two.parent_id, fork.head_id) == (root.pk, root.pk, one.pk)
+            assert (one.run_id, two.run_id) == (first.run_id, second.run_id)
+        last = views(cast, one)[-1]
+        assert (last.pk, last.second.pk, last.can_keep) == (one.pk, two.pk, True)
+        act(cast, branches_services.turn_keep, two)
+        assert (kept(one, two), kept(first, second)) == ([False, True], [None, None])
+        assert listed(cast, one) == [root.pk, two.pk]
+
+
+def test_an_answer_that_was_asked_for_again_meanwhile_is_not_kept(cast: Cast) -> None:
+    first, second = both(cast)
+    close(first, "One, as far as it g", RunStatus.STOPPED)
+    close(second, "Two's.")
+    with tenant_scope(cast.tenant.pk):
+        seen = loaded(cast, first)[1]  # as a tab has it that was loaded before
+        assert seen.run.answer
+    act(cast, turns_services.turn_retry, first)
+    with tenant_scope(cast.tenant.pk), pytest.raises(Conflict, match="no finished answer"):
+        branches_services.turn_keep(tenant=cast.tenant, actor=cast.actor("member"), turn=seen)
+    assert kept(first, second) == [None, None]
+
+
+def test_one_of_the_first_two_answers_names_the_conversation_whichever_fails(cast: Cast) -> None:
+    """First fails before or after the second ends; both answer; both fail and one is asked again. Paid for once."""
+    for ends, named in (
+        ([("", "failed"), ("Two's.", "completed")], 2),
+        ([("Two's.", "completed"), ("", "failed")], 2),
+        ([("One's.", "completed"), ("Two's.", "completed")], 1),
+        ([("", "failed"), ("", "failed")], 0),
+    ):
+        first, second = both(cast)
+        turns = [second, first] if ends[1][1] == "failed" and ends[0][0] else [first, second]
+        for turn, (text, status) in zip(turns, ends, strict=True):
+            close(turn, text, status)
+        with tenant_scope(cast.tenant.pk):
+            jobs = Job.objects.filter(kind="conversations.title_make")
+            wanted = [[], [first.pk], [second.pk]][named]
+            pks = [job.payload["turn_id"] for job in jobs]
+            assert [pk for pk in pks if pk in (first.pk, second.pk)] == wanted
+        if not named:
+            close(act(cast, turns_services.turn_retry, second), "Two's.")
+            with tenant_scope(cast.tenant.pk):
+                assert jobs.filter(payload__turn_id=second.pk).count() == 1
+
+
 def test_rest_and_pages_ask_both_and_keep_one(cast: Cast) -> None:
     client = Client(headers=key_headers(cast))
     row = client.post("/api/v1/conversations", {"model": ONE}, content_type="application/json").json()
