@@ -118,16 +118,21 @@ def run_stop(*, tenant: Tenant, actor: Actor, run: Run) -> Run:
 
 
 def runs_stop(*, tenant: Tenant, actor: Actor, runs: QuerySet[Run]) -> None:
-    """Ask those of some runs that are under way to stop, as ``run_stop`` does, in the current transaction.
-
-    All their jobs are locked before any of them ends. What closes with one (a turn, and the other answer to its question)
-    may be rows that the worker of another waits for, while it holds the job that we would wait for.
-    """
+    """Ask those of some runs that are under way to stop, as ``run_stop`` does, in the current transaction."""
     going = runs.filter(tenant=tenant, status__in=ACTIVE)
-    carriers = Job.objects.filter(tenant=tenant, pk__in=going.values("job_id"))
-    list(carriers.select_for_update().order_by("pk").values_list("pk"))
+    _jobs_lock(tenant.pk, going)
     for run in list(going):
         run_stop(tenant=tenant, actor=actor, run=run)
+
+
+def _jobs_lock(tenant_id: int, runs: QuerySet[Run]) -> None:
+    """Lock the jobs of runs before any of these ends: job before run, the order in which everybody locks them.
+
+    What closes with a run (a turn, and the other answer to its question) may be rows that who ends another run waits for,
+    while holding the job that we would wait for.
+    """
+    jobs = Job.objects.filter(tenant_id=tenant_id, pk__in=runs.values("job_id"))
+    list(jobs.select_for_update().order_by("pk").values_list("pk"))
 
 
 def parked_end(run: Run) -> None:
@@ -176,10 +181,11 @@ def runs_bereave(tenant_id: int, user_id: int, api_key_id: int | None) -> None:
     rows = Run.objects.filter(tenant_id=tenant_id, user_id=user_id, status__in=ACTIVE)
     if api_key_id is not None:
         rows = rows.filter(request__actor__kind="api_key", request__actor__api_key_id=api_key_id)
-    for pk, job_id, status in rows.order_by("pk").values_list("pk", "job_id", "status"):
-        if status == RunStatus.PARKED:
-            # Job before run: the order in which everybody locks them.
-            Job.objects.select_for_update().filter(tenant_id=tenant_id, pk=job_id or 0).first()
+    going = dict(rows.order_by("pk").values_list("pk", "status"))
+    parked = [pk for pk, status in going.items() if status == RunStatus.PARKED]
+    _jobs_lock(tenant_id, Run.objects.filter(tenant_id=tenant_id, pk__in=parked))
+    for pk in going:
+        if pk in parked:
             row = Run.objects.select_for_update().get(tenant_id=tenant_id, pk=pk)
             if row.status == RunStatus.PARKED and gone_of(row) is not None:
                 parked_end(row)
