@@ -32,7 +32,10 @@ from budgets.ledger import BudgetExceeded
 from jobs.models import Job, JobStatus
 from runs.models import Run, RunStatus
 from runs.providers import provider_for
+from runs.services.lifecycle import parked_end
+from tenancy.models import Membership
 from tenancy.scope import tenant_scope
+from tenancy.services import member_remove
 from tests.budgets.test_ledger import set_budget
 from tests.cast import Cast
 from tests.conversations.branches.test_branches import act, loaded, said
@@ -83,6 +86,11 @@ def is_blocked() -> bool:
     with connection.cursor() as cursor:
         cursor.execute("SELECT count(*) FROM pg_locks WHERE NOT granted")
         return bool(cursor.fetchone()[0])
+
+
+def is_member(cast: Cast) -> bool:
+    with tenant_scope(cast.tenant.pk):
+        return Membership.objects.filter(pk=cast.member.pk).exists()
 
 
 def active(turn: Turn) -> list[int]:
@@ -233,6 +241,55 @@ def test_deleting_a_conversation_while_one_of_two_answers_ends_waits_in_no_circl
         deleted.result(PATIENCE_S)
     with tenant_scope(cast.tenant.pk):
         assert (Turn.objects.count(), Run.objects.count()) == (0, 0)
+
+
+def test_a_member_is_removed_while_one_of_their_two_waiting_answers_ends_without_a_circle(cast: Cast) -> None:
+    first, second = both(cast)
+    with tenant_scope(cast.tenant.pk):
+        Run.objects.update(status=RunStatus.PARKED)
+        Job.objects.update(status=JobStatus.SUCCEEDED)
+
+    def remove() -> None:
+        try:
+            with tenant_scope(cast.tenant.pk):
+                member_remove(tenant=cast.tenant, actor=cast.actor("owner"), member_id=cast.member.pk)
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(1) as pool:
+        with tenant_scope(cast.tenant.pk), transaction.atomic():  # as a decision that nobody took ends it
+            Job.objects.select_for_update().get(pk=second.run.job_id)
+            removed = pool.submit(remove)
+            wait_for(
+                lambda: is_blocked() or removed.done() or not is_member(cast), what="the removal to get on"
+            )
+            parked_end(Run.objects.select_for_update().get(pk=second.run_id))
+        removed.result(PATIENCE_S)
+    assert [fresh(turn).run.status for turn in (first, second)] == [RunStatus.FAILED] * 2
+    assert active(first) == []
+
+
+def test_two_tabs_that_keep_different_answers_at_once_leave_one_kept_and_its_branch_shown(cast: Cast) -> None:
+    first, second = both(cast)
+    close(first, "One's.")
+    close(second, "Two's.")
+
+    def keep(turn: Turn) -> None:
+        try:
+            act(cast, branches_services.turn_keep, turn)
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(2) as pool:
+        with tenant_scope(cast.tenant.pk), transaction.atomic():
+            Conversation.objects.select_for_update().get(pk=first.conversation_id)
+            tabs = [pool.submit(keep, turn) for turn in (first, second)]
+            wait_for(is_blocked, what="a tab to wait for the conversation")
+        for tab in tabs:
+            tab.result(PATIENCE_S)
+    mine = kept(first, second)
+    assert sorted(mine) == [False, True], "one alone"
+    assert listed(cast, first) == [(first, second)[mine.index(True)].pk]
 
 
 def test_the_database_keeps_one_turn_active(cast: Cast) -> None:
