@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy
 from apps.conversations.models import Conversation, Turn
 from notices.sources import Thing, notice_source
 from runs.approvals import open_decisions
-from runs.deciders import decidable
+from runs.deciders import decidable, deciders_of
 from runs.models import PendingDecision, RunStatus
 from tenancy.actors import Actor
 from tenancy.models import Tenant
@@ -32,7 +32,18 @@ def answers(tenant: Tenant, actor: Actor, pks: Collection[int]) -> Mapping[int, 
     return {row.pk: Thing(str(row), _conversation_url(tenant, row.pk)) for row in rows}
 
 
-@notice_source("approval", group="approval", texts={"pending": gettext_lazy("Approval needed")}, good=())
+def _deciders(tenant_id: int, pk: int) -> Collection[int]:
+    row = PendingDecision.objects.filter(open_decisions(), tenant_id=tenant_id, pk=pk).select_related("run")
+    return deciders_of(found) if (found := row.first()) is not None else []
+
+
+@notice_source(
+    "approval",
+    group="approval",
+    texts={"pending": gettext_lazy("Approval needed")},
+    good=(),
+    people=_deciders,
+)
 def approvals(tenant: Tenant, actor: Actor, pks: Collection[int]) -> Mapping[int, Thing]:
     """Return decisions that still wait for the actor, by their tool; one of an own conversation is there."""
     if not actor.can("run.read"):

@@ -13,6 +13,8 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 MAX_BYTES: Final = 20_000_000
 MAX_PIXELS: Final = 40_000_000
 """A small file can claim far more, and unpack to gigabytes; this many take 160 MB."""
+MAX_PIXELS_TOGETHER: Final = 100_000_000
+"""Of the pictures of one result: as many take up to three seconds of a processor."""
 MAX_SIDE: Final = 65_535
 """A picture of one column has a pointer for each pixel, which takes more than the pixel does."""
 MAX_SCANS: Final = 500
@@ -53,10 +55,28 @@ class CleanPicture:
     height: int
 
 
-def picture_clean(content: bytes) -> CleanPicture:
+@dataclass(slots=True)
+class PixelBudget:
+    """How many pixels may still be unpacked of pictures that come together, whatever becomes of them."""
+
+    left: int = MAX_PIXELS_TOGETHER
+
+    def take(self, pixels: int) -> None:
+        """Take those of one picture off. Raises PictureRefused."""
+        if pixels > self.left:
+            raise PictureRefused(
+                f"It and those before it have more than {MAX_PIXELS_TOGETHER // 1_000_000} million pixels together."
+            )
+        self.left -= pixels
+
+
+def picture_clean(content: bytes, budget: PixelBudget | None = None) -> CleanPicture:
     """Return a PNG, JPEG, GIF or WebP written anew: upright, the first picture of an animation, at most ``LONGEST_SIDE``.
 
     What it is told by its bytes. SVG is refused: it is a program.
+
+    Args:
+        budget: of it and those that came with it; None for one that is alone.
 
     Raises:
         PictureRefused: for anything else, what is damaged, and what would unpack to too much.
@@ -72,6 +92,8 @@ def picture_clean(content: bytes) -> CleanPicture:
                 raise Image.DecompressionBombError
             if picture.format in ("JPEG", "MPO") and content.count(_SCAN) > MAX_SCANS:
                 raise PictureRefused("It would take too long to unpack: it is written in too many passes.")
+            if budget is not None:
+                budget.take(picture.width * picture.height)
             is_drawn = picture.format in ("PNG", "GIF")
             return _written(picture, is_drawn=is_drawn)
     except PictureRefused:

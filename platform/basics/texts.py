@@ -17,7 +17,8 @@ from typing import Any, Protocol
 _VALUE, _TEXT, _END = "\u2068", "\u2066", "\u2069"
 """Around a value (Unicode's FIRST STRONG ISOLATE), around a text of ours as a value (LEFT-TO-RIGHT ISOLATE), and after both."""
 _HOLE = _VALUE + _END
-_MARKS = re.compile(f"[{_VALUE}{_TEXT}{_END}]")
+MARKS = _VALUE + _TEXT + _END
+_MARKS = re.compile(f"[{MARKS}]")
 _UNSTORABLE = re.compile(r"[\x00\u2066-\u2069\ud800-\udfff]")
 _PLAIN_VALUE = re.compile(f"{_VALUE}([^{_VALUE}{_TEXT}{_END}]*){_END}")
 _LEAST = 24

@@ -23,8 +23,10 @@ from basics.errors import DomainError
 from blobs.errors import StoreAway
 from blobs.stores import store
 from jobs.health import check_queue, check_workers
+from notices.selectors import is_mail_set_up
 from tenancy.database import replica
 from tenancy.health import REPLICA_FIX, Check, guarded
+from tenancy.public_address import public_address
 from tenancy.row_security import tenant_models, walls_problem
 from toolloop.providers.registry import configured_models
 from web.health import readiness
@@ -54,6 +56,7 @@ def examine() -> list[Check]:
         guarded("embedder", check_embedder, "Correct GROUNDWORK_EMBEDDER."),
         guarded("models", check_models, "Correct the providers' variables; see .env.example."),
         guarded("files", check_files, "See GROUNDWORK_FILES_URL."),
+        guarded("mail links", check_mail_links, "Correct GROUNDWORK_TRUSTED_ORIGINS."),
         guarded("disk", check_disk, "Make the data directory."),
         guarded("data directory", check_data_dir, "Run: python manage.py prepare"),
     ]
@@ -163,6 +166,19 @@ def check_files() -> Check:
         detail = f"{name}: {getattr(error, 'reason', error)}"
         return Check("files", False, detail, "See GROUNDWORK_FILES_URL and the credentials of the store.")
     return Check("files", True, name)
+
+
+def check_mail_links() -> Check:
+    """Mails can link to this server: a setting names it in full, so that no request decides where a link leads."""
+    address = public_address()
+    if not is_mail_set_up():
+        return Check("mail links", True, "mail is printed to the log")
+    if address:
+        return Check("mail links", True, address)
+    fix = "Set GROUNDWORK_TRUSTED_ORIGINS to the address that people open, such as https://kb.example.org."
+    return Check(
+        "mail links", False, "no setting names this server's address, so its mails can't link to it", fix
+    )
 
 
 def check_data_dir() -> Check:

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from smtplib import SMTPException
 from typing import Final
 
-from django.conf import settings
 from django.core.mail import send_mail
 from django.db import transaction
 from django.template.loader import render_to_string
@@ -35,6 +34,7 @@ from notices.sources import MAIL, SOURCES
 from tenancy.actors import system_actor
 from tenancy.languages import ENGLISH, person_language
 from tenancy.models import Membership, Tenant
+from tenancy.public_address import public_address
 from tenancy.scope import platform_scope, tenant_scope
 from tenancy.selectors import user_actor
 
@@ -160,17 +160,6 @@ def digests_give_up(*, tenant_id: int, user_id: int) -> None:
     _close(tenant_id, list(rows.values_list("pk", flat=True)))
 
 
-def server_address() -> str:
-    """Return how people reach this server, without a slash at the end; "" where no setting tells."""
-    for origin in settings.CSRF_TRUSTED_ORIGINS:
-        if "*" not in origin:
-            return str(origin).rstrip("/")
-    for host in settings.ALLOWED_HOSTS:
-        if "." in host.strip(".") and not host.startswith((".", "*", "127.")):
-            return f"https://{host}"
-    return ""
-
-
 def _close(tenant_id: int, pks: Sequence[int]) -> None:
     Notice.objects.filter(tenant_id=tenant_id, pk__in=pks).update(mail=MailState.NONE, mail_at=timezone.now())
 
@@ -183,7 +172,7 @@ def _subject(tenant: Tenant, count: int) -> str:
 
 
 def _text(tenant: Tenant, told: Sequence[ToldNotice]) -> str:
-    address = server_address()
+    address = public_address()
     context = {
         "tenant": tenant,
         "address": address,

@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 
 from basics.errors import Denied, Invalid
 from erasure.holds import tenants_held
+from jobs.services import job_enqueue
 from notices.models import Notice, NoticeSetting
 from notices.selectors import (
     ToldNotice,
@@ -21,13 +22,16 @@ from notices.selectors import (
     of_groups,
 )
 from notices.sources import BROWSER, GROUPS, SOURCES, WAYS
-from tenancy.actors import Actor
+from tenancy.actors import Actor, system_actor
 from tenancy.models import Membership, Tenant
 from tenancy.scope import platform_scope
 
 KEPT_DAYS = 30
 LOOKED_S = 5.0
 """So long a page in front of its person has to say that it shows the thing itself, before a browser is told."""
+SPREAD_JOB = "notices.spread"
+SPREAD = 500
+"""People told in one transaction: each has their membership locked until it ends."""
 CLAIMED = 5
 """Notices that a browser shows at once at most; the bell has all of them."""
 
@@ -68,6 +72,22 @@ def notice_put(*, tenant_id: int, people: Collection[int | None], kind: str, pk:
         return
     with connection.cursor() as cursor:
         cursor.execute(_PUT, {"tenant": tenant_id, "people": told, "kind": kind, "pk": pk, "state": state})
+
+
+def notice_spread(*, tenant: Tenant, kind: str, pk: int, state: str) -> None:
+    """Have a job tell all whom a source names (``Source.people``), however many: whoever caused it doesn't wait for that."""
+    payload: dict[str, int | str] = {"kind": kind, "pk": pk, "state": state}
+    job_enqueue(tenant=tenant, actor=system_actor(tenant.pk), kind=SPREAD_JOB, payload=payload)
+
+
+def notices_spread(*, tenant_id: int, kind: str, pk: int, state: str, since: datetime.datetime) -> None:
+    """Do what ``notice_spread`` asks for, in several transactions; who was told since then is not told again."""
+    source = SOURCES[kind]
+    people = set() if source.people is None else set(source.people(tenant_id, pk))
+    told = Notice.objects.filter(tenant_id=tenant_id, kind=kind, object_id=pk, state=state, at__gte=since)
+    left = sorted(people - set(told.values_list("user_id", flat=True)))
+    for start in range(0, len(left), SPREAD):
+        notice_put(tenant_id=tenant_id, people=left[start : start + SPREAD], kind=kind, pk=pk, state=state)
 
 
 def notices_look(*, membership: Membership, actor: Actor, path: str) -> list[ToldNotice]:

@@ -75,6 +75,7 @@ class Thing:
 
 
 Read = Callable[[Tenant, Actor, Collection[int]], Mapping[int, Thing]]
+People = Callable[[int, int], Collection[int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,19 +86,26 @@ class Source:
         read: returns what the actor may see of the things with these ids.
         texts: what is said, by state; a notice in any other state is not told.
         good: the states in which nothing needs the person.
+        people: returns whom to tell of one, from workspace and id, as it is now; for ``notice_spread``.
     """
 
     group: str
     read: Read
     texts: Mapping[str, StrOrPromise]
     good: frozenset[str]
+    people: People | None = None
 
 
 SOURCES: dict[str, Source] = {}
 
 
 def notice_source(
-    kind: str, *, group: str, texts: Mapping[str, StrOrPromise], good: Collection[str] = ("completed",)
+    kind: str,
+    *,
+    group: str,
+    texts: Mapping[str, StrOrPromise],
+    good: Collection[str] = ("completed",),
+    people: People | None = None,
 ) -> Callable[[Read], Read]:
     """Register a function (tenant, actor, ids) -> {id: Thing} of what the actor may see; see ``Source``.
 
@@ -108,7 +116,7 @@ def notice_source(
         raise ValueError(f"unknown group of notices {group!r}")
 
     def register(read: Read) -> Read:
-        SOURCES[kind] = Source(group, read, texts, frozenset(good))
+        SOURCES[kind] = Source(group, read, texts, frozenset(good), people)
         return read
 
     return register

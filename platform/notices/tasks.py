@@ -1,4 +1,4 @@
-"""The job that sends a person's new notices by mail."""
+"""The jobs that tell many people of something, and that send a person's new notices by mail."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from jobs.context import JobContext
 from jobs.models import Job
 from jobs.registry import ExpectedFailure, job
 from notices.mailing import JOB_KIND, Digest, digest_close, digest_send, digest_take, digests_give_up
+from notices.services import SPREAD_JOB, notices_spread
 from tenancy.models import Tenant
 
 MAX_ATTEMPTS = 8
@@ -33,6 +34,18 @@ async def mail(ctx: JobContext, user_id: int) -> None:
     await ctx.in_db(lambda: digest_close(tenant=tenant, digest=taken, is_sent=not problem))
     if problem:
         raise NotMailed(problem)
+
+
+@job(SPREAD_JOB, lane="loop", max_attempts=3)
+async def spread(ctx: JobContext, kind: str, pk: int, state: str) -> None:
+    """Tell all whom it concerns, however many."""
+    ctx.check()
+    await ctx.in_db(_spread, ctx, kind, pk, state)
+
+
+def _spread(ctx: JobContext, kind: str, pk: int, state: str) -> None:
+    since = Job.objects.values_list("created_at", flat=True).get(tenant_id=ctx.tenant_id, pk=ctx.job_id)
+    notices_spread(tenant_id=ctx.tenant_id, kind=kind, pk=pk, state=state, since=since)
 
 
 def _tenant(pk: int) -> Tenant:

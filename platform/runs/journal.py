@@ -65,8 +65,8 @@ def name_storable(name: str) -> str:
     return text_storable(name)[:_NAME_LENGTH]
 
 
-def result_stored(call: ToolCall, row: Row) -> ToolResult:
-    """Rebuild the result of a call that has ended from its row."""
+def result_stored(call: ToolCall, row: Row, files: ResultFiles | None) -> ToolResult:
+    """Rebuild the result of a call that has ended from its row, with the files that were kept of it."""
     return ToolResult(
         call.id,
         call.name,
@@ -74,11 +74,15 @@ def result_stored(call: ToolCall, row: Row) -> ToolResult:
         is_error=row.status != ToolCallStatus.SUCCEEDED,
         payload=row.payload,
         error_code=row.error_code,
+        parts=() if files is None else tuple(files.kept.get((row.step, row.call_id), ())),
     )
 
 
 def history_rebuilt(
-    base: Iterable[ModelMessage], turns: Iterable[Turn], rows: dict[tuple[int, str], Row]
+    base: Iterable[ModelMessage],
+    turns: Iterable[Turn],
+    rows: dict[tuple[int, str], Row],
+    files: ResultFiles,
 ) -> list[ModelMessage]:
     """Return the history a killed or parked run has to go on with.
 
@@ -87,6 +91,7 @@ def history_rebuilt(
         turns: its finished model turns, in order.
         rows: its tool calls by ``call_key``. Calls that have not ended are left unanswered: the loop asks the journal
             about them.
+        files: with what was kept of their results.
     """
     history = list(base)
     for step, turn in enumerate(turns):
@@ -94,7 +99,7 @@ def history_rebuilt(
         for call in turn.tool_calls:
             row = rows.get(call_key(step, call.id))
             if row is not None and row.status not in UNENDED:
-                history.append(result_stored(call, row))
+                history.append(result_stored(call, row, files))
     return history
 
 
@@ -216,7 +221,7 @@ class RunJournal:
         else:
             once = tool.side_effects or not tool.idempotent
         if row is not None and row.status not in UNENDED:
-            return result_stored(call, row)
+            return result_stored(call, row, self._files)
         was_running = row is not None and row.status == ToolCallStatus.RUNNING
         if row is not None and was_running and (row.has_side_effects or once):
             text = _OUTCOME_UNKNOWN.format(name=call.name)

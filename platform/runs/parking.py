@@ -11,11 +11,11 @@ from django.conf import settings
 from django.utils import timezone
 
 from jobs.notify import notify
-from notices.services import notice_put
+from notices.services import notice_put, notice_spread
 from runs.argument_changes import argument_changes
 from runs.deciders import APPROVALS, approver_labels, deciders_of
 from runs.journal import call_key, name_storable
-from runs.models import UNENDED, DecisionStatus, PendingDecision, Run
+from runs.models import UNENDED, ApproverKind, DecisionStatus, PendingDecision, Run
 from runs.models import ToolCall as Row
 from toolloop.deferred import Decision, PendingCall
 from toolloop.masking import masked
@@ -49,7 +49,13 @@ def pending_store(run: Run, step: int, pending: Iterable[PendingCall]) -> list[d
 
 
 def decision_tell(row: PendingDecision, heir: int | None = None) -> None:
-    """Tell those who decide about a call that it waits, in the current transaction; ``heir`` for one of them alone."""
+    """Tell those who decide about a call that it waits; ``heir`` for one of them alone.
+
+    All of a role may be thousands: a job tells them, not the transaction that ends the step of a run.
+    """
+    if heir is None and row.approver_kind == ApproverKind.ROLE:
+        notice_spread(tenant=row.run.tenant, kind="approval", pk=row.pk, state="pending")
+        return
     people = deciders_of(row) if heir is None else [heir]
     notice_put(tenant_id=row.tenant_id, people=people, kind="approval", pk=row.pk, state="pending")
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 from toolloop.media import Media
 from toolloop.media_types import NAMES
@@ -11,8 +12,17 @@ from toolloop.messages import ToolCall, ToolResult
 from toolloop.providers.profiles import Profile
 from toolloop.providers.registry import takes_media
 
-Keep = Callable[[int, ToolCall, Sequence[Media]], Awaitable[str]]
-"""Keeps the files of a call of a step for people; returns what the model is told about that."""
+
+class FileKeeper(Protocol):
+    """Keeps the files that tools of a run return, for people to see."""
+
+    async def keep(self, step: int, call: ToolCall, files: Sequence[Media]) -> str:
+        """Keep the files of a call of a step; returns what the model is told about that."""
+        ...
+
+    def kept(self) -> Mapping[tuple[int, str], Sequence[Media]]:
+        """Return what earlier attempts at the run have kept, by ``runs.journal.call_key``; in a database thread."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,21 +31,28 @@ class ResultFiles:
 
     Attributes:
         provider: name of the model's.
-        keep: see ``Keep``; None where nobody looks at the run.
+        keeper: None where nobody looks at the run.
+        kept: what earlier attempts have kept and the model takes; it is shown these again.
     """
 
     provider: str
     profile: Profile
-    keep: Keep | None = None
+    keeper: FileKeeper | None = None
+    kept: Mapping[tuple[int, str], Sequence[Media]] = field(default_factory=dict)
+
+    def again(self) -> ResultFiles:
+        """Return the same for an attempt after the first: the journal's rows hold no files. In a database thread."""
+        if self.keeper is None:
+            return self
+        kept = {key: self._taken(files) for key, files in self.keeper.kept().items()}
+        return replace(self, kept=kept)
 
     async def shown(self, step: int, call: ToolCall, result: ToolResult) -> ToolResult:
         """Return a result with the files that the model takes, and with words about the others."""
         if not result.parts or result.is_error:
             return result
-        told = [] if self.keep is None else [await self.keep(step, call, result.parts)]
-        taken = tuple(
-            part for part in result.parts if takes_media(self.provider, part.media_type, self.profile)
-        )
+        told = [] if self.keeper is None else [await self.keeper.keep(step, call, result.parts)]
+        taken = self._taken(result.parts)
         if left := len(result.parts) - len(taken):
             kinds = ", ".join(sorted({NAMES[p.kind] for p in result.parts if p not in taken}))
             told.append(
@@ -43,3 +60,6 @@ class ResultFiles:
             )
         content = "\n".join(filter(None, [result.content, *told]))
         return replace(result, content=content, parts=taken)
+
+    def _taken(self, files: Sequence[Media]) -> tuple[Media, ...]:
+        return tuple(file for file in files if takes_media(self.provider, file.media_type, self.profile))

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from django.db import models
+from django.db.models.lookups import IContains
 
-from basics.texts import Told, kept, shortened
+from basics.texts import MARKS, Told, english, kept, shortened
 
 CASCADE = "CASCADE"
 SET_NULL = "SET NULL"
@@ -141,12 +142,28 @@ class _ToldMixin:
         return name, f"django.db.models.{base.__name__}", args, kwargs
 
 
+class _AsRead(IContains):  # type: ignore[type-arg]
+    """Looks for words in a told text as it is read: the marks around its values are between words that stand together."""
+
+    def process_lhs(self, *args: Any, **kwargs: Any) -> Any:
+        sql, params = super().process_lhs(*args, **kwargs)
+        return f"translate({sql}, %s, '')", [*params, MARKS]
+
+    def get_prep_lookup(self) -> Any:
+        found = super().get_prep_lookup()
+        return english(found) if isinstance(found, str) else found
+
+
 class ToldTextField(_ToldMixin, models.TextField):  # type: ignore[type-arg]
     """A text of ours for people, of any length."""
 
 
 class ToldCharField(_ToldMixin, models.CharField):  # type: ignore[type-arg]
     """A text of ours for people, cut where it has more than ``max_length`` characters."""
+
+
+for _told in (ToldTextField, ToldCharField):
+    _told.register_lookup(_AsRead, "icontains")
 
 
 class ToldJSONField(models.JSONField):

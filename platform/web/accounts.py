@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from typing import Any, ClassVar
+from urllib.parse import urlsplit
 
+import structlog
 from allauth.account.adapter import DefaultAccountAdapter
 from allauth.account.models import EmailAddress
 from django.conf import settings
@@ -15,11 +17,13 @@ from django.utils.translation import gettext_lazy, override
 
 from tenancy.languages import person_language
 from tenancy.models import Invite, User
+from tenancy.public_address import public_address
 from tenancy.selectors import invite_read
 from web.attempts import attempt_take, attempt_undo, browser_remember
 from web.middleware import client_ip
 from web.sign_in_trail import password_refused, sign_in_record
 
+log = structlog.get_logger(__name__)
 SESSION_KEY = "invite_token"
 
 
@@ -41,6 +45,17 @@ def session_invite(request: HttpRequest) -> Invite | None:
         return None
     invite, problem = invite_read(token=token)
     return None if problem else invite
+
+
+class _Site:
+    """What templates of mails ask of Django's ``Site``, which takes the name from the request."""
+
+    def __init__(self, address: str) -> None:
+        self.name = self.domain = urlsplit(address).netloc
+
+
+def _is_link(value: object, origin: str) -> bool:
+    return isinstance(value, str) and value.startswith(f"{origin}/")
 
 
 class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
@@ -97,10 +112,28 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         ]
 
     def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
-        """Send one of allauth's mails in the language that its reader has chosen, else in that of the page that asked for it."""
+        """Send one of allauth's mails in the language that its reader has chosen, else in that of the page that asked for it.
+
+        Its links have an address that the settings name; where there is none, nothing is sent (``tenancy.public_address``).
+        """
+        address, asked = public_address(self.request), self.request.build_absolute_uri("/")[:-1]
+        if not address:
+            log.error("mail_without_address", template=template_prefix, host=self.request.get_host())
+            return
+        context = {
+            name: f"{address}{value.removeprefix(asked)}" if _is_link(value, asked) else value
+            for name, value in context.items()
+        }
+        context["current_site"] = _Site(
+            address
+        )  # allauth's texts name it, and programs make a link of a name
         chosen = person_language(context.get("user"))
         with override(chosen) if chosen else nullcontext():
             super().send_mail(template_prefix, email, context)
+
+    def format_email_subject(self, subject: str) -> str:
+        """Begin a subject with the name of the server that the links lead to."""
+        return f"[{_Site(public_address(self.request)).name}] {subject}"
 
     def get_client_ip(self, request: HttpRequest) -> str:
         """Return the caller's address, as everywhere else here."""

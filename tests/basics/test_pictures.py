@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from PIL import Image
 
-from basics.pictures import MAX_SCANS, PictureRefused, picture_clean
+from basics.pictures import MAX_SCANS, PictureRefused, PixelBudget, picture_clean
 
 
 def saved(kind: str, size: tuple[int, int] = (60, 40), **more: object) -> bytes:
@@ -60,3 +60,15 @@ def test_a_damaged_exif_is_refused_and_a_good_one_turns_the_picture_and_is_gone(
     assert (clean.width, clean.height) == (40, 60)
     assert b"a camera" not in clean.content
     assert not Image.open(io.BytesIO(clean.content)).getexif()
+
+
+def test_pictures_that_come_together_share_what_may_be_unpacked() -> None:
+    """Damaged ones count: they were unpacked up to where they end."""
+    budget = PixelBudget(left=3 * 60 * 40)
+    picture_clean(saved("PNG"), budget)
+    with pytest.raises(PictureRefused, match="damaged"):
+        picture_clean(saved("PNG")[:60], budget)
+    picture_clean(saved("GIF", save_all=True, append_images=[Image.new("RGB", (60, 40), "red")] * 9), budget)
+    with pytest.raises(PictureRefused, match="together"):
+        picture_clean(saved("PNG", (1, 1)), budget)
+    picture_clean(saved("PNG"))

@@ -19,13 +19,15 @@ from apps.conversations.models import Conversation
 from basics.errors import Denied, Invalid
 from budgets.models import Budget, BudgetSpend
 from budgets.services import budget_set, budgets_tell
+from jobs.models import Job
+from jobs.runner import run_here
 from notices import services
 from notices.models import Notice
 from notices.selectors import MOST, notice_list, notice_ways, ways_default
 from notices.sources import SOURCES
 from runs.models import PendingDecision, Run
 from runs.parking import decision_tell
-from tenancy.models import Membership
+from tenancy.models import Membership, User
 from tenancy.permissions import BY_NAME_ALONE, KEY_SCOPES
 from tenancy.scope import tenant_scope
 from tenancy.services import api_key_create
@@ -183,6 +185,7 @@ def test_who_has_nothing_to_read_costs_no_statement(cast: Cast) -> None:
         assert Membership.objects.get(pk=cast.member.pk).has_notices
 
 
+@pytest.mark.django_db(transaction=True)
 def test_those_who_decide_are_told_until_it_is_decided(cast: Cast) -> None:
     with tenant_scope(cast.tenant.pk):
         run = Run.objects.create(
@@ -206,6 +209,10 @@ def test_those_who_decide_are_told_until_it_is_decided(cast: Cast) -> None:
             return row
 
         rows = [waits("self", ""), waits("role", "admin"), waits("member", str(cast.user("viewer").pk))]
+        assert told(cast, "owner") == []
+        (spread,) = Job.objects.filter(kind="notices.spread")
+    assert run_here(cast.tenant.pk, spread.pk).status == "succeeded"
+    with tenant_scope(cast.tenant.pk):
         heard = {
             role: [name for _, name in told(cast, role)] for role in ("owner", "admin", "member", "viewer")
         }
@@ -219,6 +226,45 @@ def test_those_who_decide_are_told_until_it_is_decided(cast: Cast) -> None:
         assert [name for _, name in told(cast, "viewer")] == ["pay_member"]
         PendingDecision.objects.update(status="approved")
         assert all(told(cast, role) == [] for role in heard)
+
+
+def test_a_role_of_many_is_told_by_a_job_in_bounded_steps_once(
+    cast: Cast,
+) -> None:
+    with tenant_scope(cast.tenant.pk):
+        run = Run.objects.create(
+            tenant=cast.tenant, user=cast.user("member"), kind="conversation", model="m", status="parked"
+        )
+        people = User.objects.bulk_create(User(email=f"m{n}@example.org") for n in range(1_100))
+        Membership.objects.bulk_create(
+            Membership(tenant=cast.tenant, user=user, role="admin") for user in people
+        )
+        row = PendingDecision.objects.create(
+            tenant=cast.tenant,
+            run=run,
+            step=1,
+            call_id="a",
+            name="pay",
+            kind="approval",
+            arguments={},
+            expires_at="2999-01-01T00:00:00Z",
+            approver_kind="role",
+            approver="admin",
+        )
+        with CaptureQueriesContext(connection) as asked:
+            decision_tell(row)
+        assert len(asked) <= 3
+        assert not Notice.objects.exists()
+        (job,) = Job.objects.filter(kind="notices.spread")
+        spread: dict[str, Any] = {"tenant_id": cast.tenant.pk, "since": job.created_at, **job.payload}
+        with CaptureQueriesContext(connection) as asked:
+            services.notices_spread(**spread)
+        assert len(asked) <= 6, "who decides, who was told, and one for each 500"
+        assert Notice.objects.count() == 1_102
+        Notice.objects.update(read_at=timezone.now())
+        services.notices_spread(**spread)  # as after a crash
+        assert not Notice.objects.filter(read_at=None).exists()
+        assert set(Notice.objects.values_list("tenant_id", flat=True)) == {cast.tenant.pk}
 
 
 def test_a_budget_is_told_to_whom_it_limits_and_to_who_manages_it(cast: Cast) -> None:

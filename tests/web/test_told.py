@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from django.db import connection, models
 from django.test import Client
+from django.urls import reverse
 from django.utils.translation import override
 
 from apps.collections.imports.reasons import problems_named
@@ -162,3 +163,20 @@ def test_a_short_column_keeps_the_english(settings: Any) -> None:
     assert field.get_prep_value(text) == text
     assert field.get_prep_value(gettext(FILE) % {"name": "x" * 500}) == f"The file {'x' * 291}"
     assert field.deconstruct()[1] == "django.db.models.CharField"
+
+
+@pytest.mark.django_db
+def test_operators_find_a_text_as_they_read_it(cast: Cast) -> None:
+    """Its values are between marks in the row: words on both sides of one stand together on the page."""
+    said = texts.gettext("“%(name)s” has more than %(most)s pages.") % {"name": "Lease 50%_a", "most": 30}
+    with tenant_scope(cast.tenant.pk):
+        job = make_row(Job, cast.tenant, cast.owner.user, kind="unknown", error_message=said)
+    client = Client()
+    client.force_login(cast.user("owner"), backend="django.contrib.auth.backends.ModelBackend")
+    for wanted, found in (
+        ('"lease 50%_a” has more than 30 PAGES"', True),
+        ('"\u2068Lease 50%_a\u2069” has"', True),
+        ('"Lease 50%xa"', False),
+    ):
+        page = client.get(reverse("admin:jobs_job_changelist"), {"q": wanted}).content.decode()
+        assert (f"/jobs/job/{job.pk}/" in page) is found, wanted

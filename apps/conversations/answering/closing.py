@@ -113,8 +113,7 @@ def turn_close(run: Run, ctx: JobContext | None = None) -> None:
             )
             for s in cited.sources
         )
-    if turn.side is not None:
-        activity_pass(turn)
+    other = activity_pass(turn) if turn.side is not None else None
     turn.is_active, turn.removed_markers = False, cited.removed
     with connection.cursor() as cursor:
         cursor.execute(_END, [cited.removed, turn.tenant_id, turn.pk])
@@ -136,7 +135,8 @@ def turn_close(run: Run, ctx: JobContext | None = None) -> None:
             kind=SUPPORT_JOB,
             payload={"turn_id": turn.pk, "run_id": run.pk},
         )
-    _go_on(turn, run, ctx, has_answer=bool(cited.text.strip()), is_queue=is_queue)
+    is_named = bool(cited.text.strip()) and _is_namesake(turn, other)
+    _go_on(turn, run, ctx, is_named=is_named, is_queue=is_queue)
 
 
 def _turn(run: Run) -> tuple[Turn, str, str, dict[int, CitablePassage]] | None:
@@ -160,7 +160,21 @@ def _turn(run: Run) -> tuple[Turn, str, str, dict[int, CitablePassage]] | None:
     return turn, question, support_model, passages_of(*cited_take(values))
 
 
-def _go_on(turn: Turn, run: Run, ctx: JobContext | None, *, has_answer: bool, is_queue: bool) -> None:
+def _is_namesake(turn: Turn, other: Turn | None) -> bool:
+    """Tell whether the conversation may be named after a turn that has an answer: its first question, however often asked.
+
+    Args:
+        other: of a comparison, locked: only the one that has an answer first names the conversation, as both would be paid for.
+    """
+    if turn.parent_id is not None:
+        return False
+    if other is None or is_extractive(other.run.model):
+        return True
+    said = Message.objects.filter(tenant_id=turn.tenant_id, turn=other, author=Message.Author.ASSISTANT)
+    return not said.exists()
+
+
+def _go_on(turn: Turn, run: Run, ctx: JobContext | None, *, is_named: bool, is_queue: bool) -> None:
     """Have jobs do what follows an answer: ask the question that waits, name the conversation."""
     actor = system_actor(turn.tenant_id, run.user_id)
     if is_queue:
@@ -168,7 +182,7 @@ def _go_on(turn: Turn, run: Run, ctx: JobContext | None, *, has_answer: bool, is
         job_enqueue(
             tenant=turn.tenant, actor=actor, kind=QUEUE_JOB, payload={"conversation_id": turn.conversation_id}
         )
-    if turn.index == 0 and has_answer and not is_extractive(run.model):
+    if is_named and not is_extractive(run.model):
         job_follow(ctx, tenant=turn.tenant, actor=actor, kind=TITLE_JOB, payload={"turn_id": turn.pk})
 
 

@@ -21,7 +21,7 @@ from apps.conversations.attachments.services import unreadable
 from apps.conversations.display.attached_files import problem_of, state_of
 from apps.conversations.memory.selectors import asks_in_person, told_columns, told_take
 from apps.conversations.models import Attachment, Conversation, Message, Mode, Turn
-from apps.conversations.pictures.services import pictures_keeper
+from apps.conversations.pictures.services import PictureKeeper
 from apps.conversations.projects.selectors import project_instructions
 from apps.conversations.toolset import bundle as tools
 from apps.conversations.transcript import selectors
@@ -109,7 +109,7 @@ async def turn_run(ctx: JobContext, *, turn_id: int, run_id: int) -> None:
         cache_key=f"groundwork-{run.tenant_id}-{turn.conversation_id}",
         user_key=_user_key(run),
         before_finish=partial(_close, ctx),
-        keep_files=pictures_keeper(ctx, run),
+        file_keeper=PictureKeeper(ctx, run),
     )
 
 

@@ -127,6 +127,8 @@ def turn_keep(*, tenant: Tenant, actor: Actor, turn: Turn, gives_feedback: bool 
     actor.require("conversation.write")
     with transaction.atomic():
         row = conversation_locked(actor, turn.conversation_id)
+        # As it is under the lock: asked again meanwhile, it has another run and no answer yet.
+        turn = Turn.objects.select_related("run").get(pk=turn.pk, conversation=row)
         other = turn_alongside(turn)
         if other is None:
             raise Conflict("turn_not_compared", _("This question has no second answer to choose between."))
@@ -150,6 +152,8 @@ def conversation_fork(*, tenant: Tenant, actor: Actor, turn: Turn) -> Conversati
 
     Questions, answers and citations are copied. The runs are not: both conversations show the same ones, which never
     change once they have ended, are paid for once, and stay until the last conversation that shows them is deleted.
+    Where it ends with two answers of which none is kept yet, both come along: the choice is still to be made there. Of a
+    choice that was made, the branch has the one answer that the conversation continued with.
 
     Raises:
         Conflict: ``turn_active``, the answer is not finished; ``conversation_moved``, it left its project meanwhile.
@@ -161,7 +165,7 @@ def conversation_fork(*, tenant: Tenant, actor: Actor, turn: Turn) -> Conversati
         row = conversation_locked(actor, turn.conversation_id)
         if row.project_id != project:
             raise Conflict("conversation_moved", _("The conversation was moved at this moment. Try again."))
-        path = tree_read(row).path(turn.pk)
+        path = tree_read(row).ending(turn.pk)
         turns = list(
             Turn.objects.filter(tenant=tenant, pk__in=path)
             .select_related("run")
@@ -189,7 +193,10 @@ def conversation_fork(*, tenant: Tenant, actor: Actor, turn: Turn) -> Conversati
         scope_write(tenant, fork, [chosen.collection for chosen in row.scope.select_related("collection")])
         head = None
         for index, old in enumerate(turns):
-            head = _copy(old, fork, head, index)
+            if old.is_undecided and old.side == 2:
+                _copy(old, fork, None if head is None else head.parent, index, side=2)
+            else:
+                head = _copy(old, fork, head, index, side=1 if old.is_undecided else None)
         fork.head = head
         fork.save(update_fields=["head"])
         audit_record(
@@ -202,7 +209,7 @@ def conversation_fork(*, tenant: Tenant, actor: Actor, turn: Turn) -> Conversati
     return fork
 
 
-def _copy(old: Turn, fork: Conversation, parent: Turn | None, index: int) -> Turn:
+def _copy(old: Turn, fork: Conversation, parent: Turn | None, index: int, *, side: int | None) -> Turn:
     new = Turn.objects.create(
         tenant_id=old.tenant_id,
         conversation=fork,
@@ -211,6 +218,7 @@ def _copy(old: Turn, fork: Conversation, parent: Turn | None, index: int) -> Tur
         index=index,
         client_id=uuid.uuid4(),
         is_active=False,
+        side=side,
         removed_markers=old.removed_markers,
         assistant_version_id=old.assistant_version_id,
     )

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from django.db import transaction
 
 from apps.conversations.models import Picture
-from basics.pictures import CleanPicture, PictureRefused, picture_clean
+from basics.pictures import CleanPicture, PictureRefused, PixelBudget, picture_clean
 from jobs.context import JobContext
 from runs.journal import call_key
 from runs.models import Run
-from runs.result_files import Keep
 from toolloop.media import Media
 from toolloop.messages import ToolCall
 from toolloop.storable import text_storable
@@ -27,19 +28,31 @@ _NAME = 200
 _Made = tuple[int, Media, CleanPicture]
 
 
-def pictures_keeper(ctx: JobContext, run: Run) -> Keep:
-    """Return what keeps the pictures that tools of a run return; the job's lease fences it."""
+@dataclass(frozen=True, slots=True)
+class PictureKeeper:
+    """Keeps the pictures that tools of a run return (``runs.result_files.FileKeeper``); the job's lease fences it."""
 
-    async def keep(step: int, call: ToolCall, files: Sequence[Media]) -> str:
+    ctx: JobContext
+    run: Run
+
+    async def keep(self, step: int, call: ToolCall, files: Sequence[Media]) -> str:
+        """See ``FileKeeper``."""
         pictures = [file for file in files if file.kind == "image" and file.data]
         if not pictures:
             return ""
         # Seconds of decoding hold up no run's journal, which is what the database threads are for.
-        made, refused = await ctx.blocking(partial(_cleaned, pictures))
-        said: str = await ctx.in_db(pictures_keep, ctx, run, step, call, made)
+        made, refused = await self.ctx.blocking(partial(_cleaned, pictures))
+        said: str = await self.ctx.in_db(pictures_keep, self.ctx, self.run, step, call, made)
         return "\n".join(filter(None, [*refused, said]))
 
-    return keep
+    def kept(self) -> Mapping[tuple[int, str], Sequence[Media]]:
+        """See ``FileKeeper``."""
+        found: dict[tuple[int, str], list[Media]] = defaultdict(list)
+        rows = Picture.objects.filter(tenant_id=self.run.tenant_id, run_id=self.run.pk)
+        for row in rows.order_by("step", "call_id", "index"):
+            file = Media.from_bytes(bytes(row.content), row.media_type, row.name)
+            found[row.step, row.call_id].append(file)
+        return found
 
 
 def pictures_forget(runs: Sequence[int]) -> None:
@@ -51,9 +64,10 @@ def _cleaned(files: Sequence[Media]) -> tuple[list[_Made], list[str]]:
     """Return the pictures of a call written anew, each with its number, and what the model is told of the others."""
     lines: list[str] = []
     made: list[_Made] = []
+    budget = PixelBudget()
     for number, file in enumerate(files[:MOST_IN_A_CALL], 1):
         try:
-            made.append((number, file, picture_clean(base64.b64decode(file.data))))
+            made.append((number, file, picture_clean(base64.b64decode(file.data), budget)))
         except PictureRefused as refused:
             lines.append(f"[Picture {number} is not shown to the user. {refused}]")
     if more := len(files) - len(files[:MOST_IN_A_CALL]):

@@ -187,8 +187,10 @@ def person_projects_erase(person: User) -> Mapping[str, int]:
     own = Project.objects.filter(user=person, sharing=Sharing.OWNER)
     deleted = 0
     for tenant in list(Tenant.objects.filter(pk__in=own.values("tenant_id").distinct())):
-        with tenant_scope(tenant.pk):
-            for row in own.filter(tenant=tenant):
+        with tenant_scope(tenant.pk), transaction.atomic():
+            # A conversation may be moved in at this moment, or the project be shared: projects first, then those in them.
+            for row in list(own.filter(tenant=tenant).order_by("pk").select_for_update(of=("self",))):
+                _inside_locked(tenant, row)
                 row.delete()
                 deleted += 1
     return {"conversations.Project": deleted}

@@ -29,7 +29,11 @@ class Tree:
     @property
     def shown(self) -> list[int]:
         """The branch that is shown, from the first question on; it ends with both answers where none is kept yet."""
-        path = self.path(self.head)
+        return self.ending(self.head)
+
+    def ending(self, last: int | None) -> list[int]:
+        """Return the branch that ends with this turn as it is shown: with both answers where none is kept yet."""
+        path = self.path(last)
         for both in self.undecided.items():
             if path and path[-1] in both:
                 return [*path[:-1], *both]

@@ -84,14 +84,17 @@ def head_decide(conversation: Conversation) -> int:
     return head.pk
 
 
-def activity_pass(turn: Turn) -> None:
+def activity_pass(turn: Turn) -> Turn | None:
     """Before a turn's end is written: make the other one of a comparison active, if its answer is still under way.
 
     Both ends may be written at once: whoever holds the rows second sees what the first has done.
+
+    Returns:
+        The other one with its run, both turns locked; None for a turn that is alone.
     """
     other = turn_alongside(turn, lock=True)
-    if other is None or other.run.status not in ACTIVE:
-        return
-    rows = Turn.objects.filter(tenant_id=turn.tenant_id)
-    if rows.filter(pk=turn.pk, is_active=True).update(is_active=False):  # first: two are never active
-        rows.filter(pk=other.pk).update(is_active=True)
+    if other is not None and other.run.status in ACTIVE:
+        rows = Turn.objects.filter(tenant_id=turn.tenant_id)
+        if rows.filter(pk=turn.pk, is_active=True).update(is_active=False):  # first: two are never active
+            rows.filter(pk=other.pk).update(is_active=True)
+    return other

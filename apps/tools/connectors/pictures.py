@@ -6,7 +6,7 @@ import asyncio
 import base64
 from collections.abc import Sequence
 
-from basics.pictures import PictureRefused, picture_clean
+from basics.pictures import PictureRefused, PixelBudget, picture_clean
 from toolloop.media import Media
 from toolloop.tools import ToolOutput
 
@@ -25,9 +25,10 @@ async def pictures_cleaned(output: ToolOutput) -> ToolOutput:
 def _cleaned(parts: Sequence[Media]) -> tuple[list[Media], list[str]]:
     made: list[Media] = []
     refusals: list[str] = []
+    budget = PixelBudget()
     for number, part in enumerate(parts[:_MOST], 1):
         try:
-            clean = picture_clean(base64.b64decode(part.data))
+            clean = picture_clean(base64.b64decode(part.data), budget)
         except PictureRefused as refused:
             refusals.append(f"[Picture {number} isn't shown. {refused}]")
         else:

@@ -27,7 +27,7 @@ from runs.parking import decisions_of, pending_store
 from runs.providers import loop_model
 from runs.recorder import Recorder
 from runs.reservations import RunReservations, run_billing_account
-from runs.result_files import Keep, ResultFiles
+from runs.result_files import FileKeeper, ResultFiles
 from runs.selectors import transcript_read
 from runs.services.later import Later, run_postpone, usage_of
 from runs.services.lifecycle import finished_data, finished_tell, open_ends_close, parked_end
@@ -71,7 +71,7 @@ _ENDED = (
 
 @dataclass(slots=True)
 class _Start:
-    """Where an attempt at a run begins."""
+    """Where an attempt at a run begins; ``history`` is what the run was started with."""
 
     history: list[ModelMessage]
     system: str
@@ -104,7 +104,7 @@ async def run_execute(
     user_key: str = "",
     before_finish: Callable[[Run, RunFinished], None] | None = None,
     later: Later | None = None,
-    keep_files: Keep | None = None,
+    file_keeper: FileKeeper | None = None,
 ) -> RunFinished | None:
     """Drive the loop for a run, record it, and end run and job together; call it from a job of the loop lane.
 
@@ -122,7 +122,7 @@ async def run_execute(
         output, tool_choice: see ``LoopInput``.
         before_finish: writes the caller's own rows inside the transaction that ends run and job; not called when the
             run parks. Runs in a database thread; ``run`` has its final values.
-        keep_files: keeps the files that tools return for people to see; see ``runs.result_files``.
+        file_keeper: keeps the files that tools return; see ``runs.result_files``.
         later: of a model that may answer a day later; the run is called again when the answer is there.
 
     Returns:
@@ -137,11 +137,15 @@ async def run_execute(
     model, profile = loop_model(provider, run.model)
     stop = asyncio.Event()
     try:
+        files = ResultFiles(provider.name, profile or profile_for(provider.name, model), file_keeper)
         start = await ctx.in_db(_run_begin, ctx, run, system, list(history), toolset, limits)
         if start is None:
             return None
         if start.stop_requested:
             stop.set()
+        if start.is_resumed:
+            files = await ctx.in_db(files.again)
+            start.history = history_rebuilt(start.history, start.turns, start.rows, files)
         recorder = Recorder(ctx, run.pk, start.transcript, stop)
         recorder.open()
         gone = asyncio.Event()
@@ -165,7 +169,7 @@ async def run_execute(
                 responses=start.responses,
                 begins=None if later is None else later.turn_begins,
                 leave=lambda: _leave(ctx, recorder),
-                files=ResultFiles(provider.name, profile or profile_for(provider.name, model), keep_files),
+                files=files,
             )
             events = run_traced(
                 run_telemetry(is_private=bool(unstored)),
@@ -309,9 +313,8 @@ def _resumed(run: Run) -> _Start:
         if isinstance(message, Turn):
             turns.append(message)
     rows = {call_key(r.step, r.call_id): r for r in ToolCall.objects.filter(run=run)}
-    base = [message_from_json(data) for data in run.request["history"]]
     return _Start(
-        history=history_rebuilt(base, turns, rows),
+        history=[message_from_json(data) for data in run.request["history"]],
         system=run.request["system"],
         transcript=transcript_read(run),
         stop_requested=run.stop_requested_at is not None,

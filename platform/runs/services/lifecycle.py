@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from django.db import connection, transaction
@@ -169,6 +170,9 @@ _FAULTS_OF_OURS = frozenset({"internal_error", "worker_lost", "job_ended", "data
 def runs_bereave(tenant_id: int, user_id: int, api_key_id: int | None) -> None:
     """End what waits in the name of somebody who has just lost their access, and tell what runs to look; see ``losses``.
 
+    What waits ends after the commit, each run in a transaction of its own: the current one holds the membership, which who
+    ends a run wants after its job. Should that be lost with the process, ``orphans_end`` finds them.
+
     Args:
         api_key_id: the key that was lost; None when the person has left, with all their keys.
     """
@@ -176,14 +180,9 @@ def runs_bereave(tenant_id: int, user_id: int, api_key_id: int | None) -> None:
     rows = Run.objects.filter(tenant_id=tenant_id, user_id=user_id, status__in=ACTIVE)
     if api_key_id is not None:
         rows = rows.filter(request__actor__kind="api_key", request__actor__api_key_id=api_key_id)
-    for pk, job_id, status in rows.order_by("pk").values_list("pk", "job_id", "status"):
+    for pk, status in rows.order_by("pk").values_list("pk", "status"):
         if status == RunStatus.PARKED:
-            # Job before run: the order in which everybody locks them.
-            Job.objects.select_for_update().filter(tenant_id=tenant_id, pk=job_id or 0).first()
-            row = Run.objects.select_for_update().get(tenant_id=tenant_id, pk=pk)
-            if row.status == RunStatus.PARKED and gone_of(row) is not None:
-                parked_end(row)
-                continue
+            transaction.on_commit(partial(_orphan_end, tenant_id, pk), robust=True)
         notify(tenant_id, stop_topic(pk), "gone")  # a queued one finds out when it begins
 
 
@@ -194,14 +193,21 @@ def orphans_end(limit: int = 100) -> int:
     """
     with platform_scope():
         rows = Run.objects.raw(_ORPHANS, [limit])
-        found = [(row.tenant_id, row.pk, row.job_id) for row in rows]
-    for tenant_id, pk, job_id in found:
-        with tenant_scope(tenant_id), transaction.atomic():
-            Job.objects.select_for_update().filter(tenant_id=tenant_id, pk=job_id or 0).first()
-            row = Run.objects.select_for_update().filter(tenant_id=tenant_id, pk=pk).first()
-            if row is not None and row.status == RunStatus.PARKED and gone_of(row) is not None:
-                parked_end(row)
+        found = [(row.tenant_id, row.pk) for row in rows]
+    for tenant_id, pk in found:
+        _orphan_end(tenant_id, pk)
     return len(found)
+
+
+def _orphan_end(tenant_id: int, pk: int) -> None:
+    """End a run if it is still parked and its person or key has no access."""
+    with tenant_scope(tenant_id), transaction.atomic():
+        # Job before run: the order in which everybody locks them.
+        carrier = Run.objects.filter(tenant_id=tenant_id, pk=pk).values("job_id")
+        Job.objects.select_for_update().filter(tenant_id=tenant_id, pk__in=carrier).first()
+        row = Run.objects.select_for_update().filter(tenant_id=tenant_id, pk=pk).first()
+        if row is not None and row.status == RunStatus.PARKED and gone_of(row) is not None:
+            parked_end(row)
 
 
 _ORPHANS = """

@@ -37,7 +37,13 @@ _PROBLEMS = {
 
 @transaction.atomic
 def invite_create(
-    *, tenant: Tenant, actor: Actor, email: str, role: str, link_for: Callable[[str], str]
+    *,
+    tenant: Tenant,
+    actor: Actor,
+    email: str,
+    role: str,
+    link_for: Callable[[str], str],
+    is_mailed: bool = True,
 ) -> tuple[Invite, str]:
     """Invite an address, and mail the link once the invitation is committed.
 
@@ -45,6 +51,7 @@ def invite_create(
 
     Args:
         link_for: makes the absolute URL from a token (the edge knows it, this room does not).
+        is_mailed: False where the address in the link is only the browser's word; the inviter has the link all the same.
 
     Returns:
         The invitation, and the link to show once to the inviter; the token in it is not stored.
@@ -95,7 +102,8 @@ def invite_create(
     link = link_for(token)
     inviter = actor.name or _("Someone")
     # A mail server that is down must not undo the invitation: the inviter holds the link.
-    transaction.on_commit(lambda: _mail(invite, inviter, link), robust=True)
+    if is_mailed:
+        transaction.on_commit(lambda: _mail(invite, inviter, link), robust=True)
     return invite, link
 
 

@@ -15,6 +15,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from basics.errors import Conflict, DomainError, Invalid, Missing
 from basics.texts import gettext as _
 from tenancy import services
+from tenancy.public_address import public_address
 from tenancy.selectors import invite_list, invite_problem, invite_read, member_list
 from web.accounts import SESSION_KEY
 from web.forms import InviteForm, add_refusal, role_choices
@@ -70,13 +71,17 @@ def invites(request: TenantRequest, tenant_slug: str) -> HttpResponse:
     form = InviteForm(request.POST, actor=request.actor)
     if not form.is_valid():
         return _page(request, form, status=422)
+    address = public_address(request)
     try:
         _, link = services.invite_create(
             tenant=request.tenant,
             actor=request.actor,
             email=form.cleaned_data["email"],
             role=form.cleaned_data["role"],
-            link_for=lambda token: request.build_absolute_uri(reverse("web:invite-accept", args=[token])),
+            link_for=lambda token: (
+                f"{address or request.build_absolute_uri('/')[:-1]}{reverse('web:invite-accept', args=[token])}"
+            ),
+            is_mailed=bool(address),
         )
     except DomainError as error:
         if error.status == 403:

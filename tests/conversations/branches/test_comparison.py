@@ -32,7 +32,10 @@ from budgets.ledger import BudgetExceeded
 from jobs.models import Job, JobStatus
 from runs.models import Run, RunStatus
 from runs.providers import provider_for
+from runs.services.lifecycle import parked_end
+from tenancy.models import Membership
 from tenancy.scope import tenant_scope
+from tenancy.services import member_remove
 from tests.budgets.test_ledger import set_budget
 from tests.cast import Cast
 from tests.conversations.branches.test_branches import act, loaded, said
@@ -83,6 +86,11 @@ def is_blocked() -> bool:
     with connection.cursor() as cursor:
         cursor.execute("SELECT count(*) FROM pg_locks WHERE NOT granted")
         return bool(cursor.fetchone()[0])
+
+
+def is_member(cast: Cast) -> bool:
+    with tenant_scope(cast.tenant.pk):
+        return Membership.objects.filter(pk=cast.member.pk).exists()
 
 
 def active(turn: Turn) -> list[int]:
@@ -233,6 +241,55 @@ def test_deleting_a_conversation_while_one_of_two_answers_ends_waits_in_no_circl
         deleted.result(PATIENCE_S)
     with tenant_scope(cast.tenant.pk):
         assert (Turn.objects.count(), Run.objects.count()) == (0, 0)
+
+
+def test_a_member_is_removed_while_one_of_their_two_waiting_answers_ends_without_a_circle(cast: Cast) -> None:
+    first, second = both(cast)
+    with tenant_scope(cast.tenant.pk):
+        Run.objects.update(status=RunStatus.PARKED)
+        Job.objects.update(status=JobStatus.SUCCEEDED)
+
+    def remove() -> None:
+        try:
+            with tenant_scope(cast.tenant.pk):
+                member_remove(tenant=cast.tenant, actor=cast.actor("owner"), member_id=cast.member.pk)
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(1) as pool:
+        with tenant_scope(cast.tenant.pk), transaction.atomic():  # as a decision that nobody took ends it
+            Job.objects.select_for_update().get(pk=second.run.job_id)
+            removed = pool.submit(remove)
+            wait_for(
+                lambda: is_blocked() or removed.done() or not is_member(cast), what="the removal to get on"
+            )
+            parked_end(Run.objects.select_for_update().get(pk=second.run_id))
+        removed.result(PATIENCE_S)
+    assert [fresh(turn).run.status for turn in (first, second)] == [RunStatus.FAILED] * 2
+    assert active(first) == []
+
+
+def test_two_tabs_that_keep_different_answers_at_once_leave_one_kept_and_its_branch_shown(cast: Cast) -> None:
+    first, second = both(cast)
+    close(first, "One's.")
+    close(second, "Two's.")
+
+    def keep(turn: Turn) -> None:
+        try:
+            act(cast, branches_services.turn_keep, turn)
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(2) as pool:
+        with tenant_scope(cast.tenant.pk), transaction.atomic():
+            Conversation.objects.select_for_update().get(pk=first.conversation_id)
+            tabs = [pool.submit(keep, turn) for turn in (first, second)]
+            wait_for(is_blocked, what="a tab to wait for the conversation")
+        for tab in tabs:
+            tab.result(PATIENCE_S)
+    mine = kept(first, second)
+    assert sorted(mine) == [False, True], "one alone"
+    assert listed(cast, first) == [(first, second)[mine.index(True)].pk]
 
 
 def test_the_database_keeps_one_turn_active(cast: Cast) -> None:
@@ -403,6 +460,62 @@ def test_files_links_and_forks_say_which_answer_was_kept(cast: Cast) -> None:
     fork = act(cast, branches_services.conversation_fork, second)
     with tenant_scope(cast.tenant.pk):
         assert [t.side for t in fork.turns.all()] == [None]
+
+
+def test_a_fork_of_two_answers_has_the_choice_still_to_make(cast: Cast) -> None:
+    alone = compare(cast, "First?", compare_with="")
+    close(alone, "Yes.")
+    first, second = both(cast, conversation=alone.conversation)
+    close(first, "One's.")
+    close(second, "Two's.")
+    for side in (first, second):
+        fork = act(cast, branches_services.conversation_fork, side)
+        with tenant_scope(cast.tenant.pk):
+            root, one, two = fork.turns.order_by("index")
+            assert (root.side, one.side, two.side) == (None, 1, 2)
+            assert (one.parent_id, two.parent_id, fork.head_id) == (root.pk, root.pk, one.pk)
+            assert (one.run_id, two.run_id) == (first.run_id, second.run_id)
+        last = views(cast, one)[-1]
+        assert (last.pk, last.second.pk, last.can_keep) == (one.pk, two.pk, True)
+        act(cast, branches_services.turn_keep, two)
+        assert (kept(one, two), kept(first, second)) == ([False, True], [None, None])
+        assert listed(cast, one) == [root.pk, two.pk]
+
+
+def test_an_answer_that_was_asked_for_again_meanwhile_is_not_kept(cast: Cast) -> None:
+    first, second = both(cast)
+    close(first, "One, as far as it g", RunStatus.STOPPED)
+    close(second, "Two's.")
+    with tenant_scope(cast.tenant.pk):
+        seen = loaded(cast, first)[1]  # as a tab has it that was loaded before
+        assert seen.run.answer
+    act(cast, turns_services.turn_retry, first)
+    with tenant_scope(cast.tenant.pk), pytest.raises(Conflict, match="no finished answer"):
+        branches_services.turn_keep(tenant=cast.tenant, actor=cast.actor("member"), turn=seen)
+    assert kept(first, second) == [None, None]
+
+
+def test_one_of_the_first_two_answers_names_the_conversation_whichever_fails(cast: Cast) -> None:
+    """First fails before or after the second ends; both answer; both fail and one is asked again. Paid for once."""
+    for ends, named in (
+        ([("", "failed"), ("Two's.", "completed")], 2),
+        ([("Two's.", "completed"), ("", "failed")], 2),
+        ([("One's.", "completed"), ("Two's.", "completed")], 1),
+        ([("", "failed"), ("", "failed")], 0),
+    ):
+        first, second = both(cast)
+        turns = [second, first] if ends[1][1] == "failed" and ends[0][0] else [first, second]
+        for turn, (text, status) in zip(turns, ends, strict=True):
+            close(turn, text, status)
+        with tenant_scope(cast.tenant.pk):
+            jobs = Job.objects.filter(kind="conversations.title_make")
+            wanted = [[], [first.pk], [second.pk]][named]
+            pks = [job.payload["turn_id"] for job in jobs]
+            assert [pk for pk in pks if pk in (first.pk, second.pk)] == wanted
+        if not named:
+            close(act(cast, turns_services.turn_retry, second), "Two's.")
+            with tenant_scope(cast.tenant.pk):
+                assert jobs.filter(payload__turn_id=second.pk).count() == 1
 
 
 def test_rest_and_pages_ask_both_and_keep_one(cast: Cast) -> None:

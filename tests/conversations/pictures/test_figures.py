@@ -34,11 +34,12 @@ from apps.conversations.models import Conversation, Picture, Turn
 from apps.conversations.sharing.services import share_create
 from apps.conversations.transcript.selectors import turn_list
 from apps.conversations.turns.conversations import conversation_delete
-from apps.tools.models import ToolSource
+from apps.tools.models import ToolGrant, ToolSource
 from basics.pictures import picture_clean
 from exports.files import workspace_export
-from runs.models import ChunkRead, Run
+from runs.models import ChunkRead, PendingDecision, Run
 from runs.retention import runs_empty
+from runs.services import call_decide
 from tenancy.scope import tenant_scope
 from tenancy.services import api_key_create
 from tests.cast import Cast
@@ -49,6 +50,7 @@ from tests.conversations.support import answer, ask, fresh
 from tests.runs.support import events_of
 from tests.tools.connectors.mcp_support import served
 from tests.tools.sources.support import granted, source_made
+from toolloop.deferred import Decision
 from toolloop.messages import ToolResult
 from toolloop.providers.scripted import ScriptedProvider, call, calls, says
 from toolloop.tools.charting import chart_made
@@ -93,12 +95,18 @@ def studio(cast: Cast) -> Iterator[ToolSource]:
     @server.tool(annotations=ToolAnnotations(read_only_hint=True), structured_output=False)
     def render(what: str) -> list[Any]:
         """Draw."""
-        hostile = [image(SVG, "image/svg+xml"), image(bomb()), image(png()[:60])]
+        many = [image(bomb(side=6_300))] * 3  # as large as one may be, two as large as all may be
+        hostile = [image(SVG, "image/svg+xml"), image(bomb()), image(png()[:60]), *many]
         return [
             TextContent(type="text", text="Drawn."),
             *[image(png())] * (2 if what == "twice" else 1),
             *(hostile if what == "hostile" else []),
         ]
+
+    @server.tool(annotations=ToolAnnotations(read_only_hint=False))
+    def hang(where: str) -> str:
+        """Hang it."""
+        return f"Hung in the {where}."
 
     with override_settings(FETCH_NETWORKS=["127.0.0.0/8"]), served(server) as url:
         source = source_made(cast.tenant, "mcp", url=url, settings={"trust_hints": True})
@@ -143,7 +151,14 @@ async def test_a_chart_and_a_picture_are_shown_handed_on_and_gone_with_their_con
     assert isinstance(result, ToolResult)
     assert [part.media_type for part in result.parts] == ["image/png"]
     assert b"trailing" not in base64.b64decode(result.parts[0].data), "not the file that came"
-    for said in ("Drawn.", "image/svg+xml", "million pixels", "damaged", f"figure:{picture_key()}"):
+    for said in (
+        "Drawn.",
+        "image/svg+xml",
+        "million pixels",
+        "damaged",
+        "pixels together",
+        f"figure:{picture_key()}",
+    ):
         assert said in result.content
     await sync_to_async(seen)(cast, turn)
     await sync_to_async(handed_on)(cast, turn)
@@ -302,6 +317,45 @@ async def test_the_same_figures_in_two_cards_have_ids_of_their_own(
     named = re.findall(r'(?:data-copy|popovertarget)="(r\d[^"]+)"', page)
     assert len(set(named)) == 4
     assert set(named) <= set(ids), "each button works on a figure of its own card"
+
+
+async def test_a_run_that_waited_for_an_approval_goes_on_with_the_pictures_it_had_seen(
+    cast: Cast,
+    lane_threads: Executor,
+    model: Model,  # noqa: F811
+    studio: ToolSource,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with tenant_scope(cast.tenant.pk):
+        await sync_to_async(ToolGrant.objects.create)(
+            tenant=cast.tenant, effect="ask", target_kind="tool", target="shop_hang"
+        )
+    script = [
+        calls(call("shop_render", what="plain")),
+        calls(call("shop_hang", where="hall")),
+        says("It hangs."),
+    ]
+    monkeypatch.setattr(
+        "runs.result_files.takes_media", lambda name, kind, profile: kind.startswith("image/")
+    )
+    turn: Turn = await sync_to_async(ask)(cast, "Draw it and hang it.", role="admin")
+    await answer(turn, lane_threads, monkeypatch, script)
+
+    def approve() -> None:
+        with tenant_scope(cast.tenant.pk):
+            row = PendingDecision.objects.get()
+            who: Any = {"tenant": cast.tenant, "actor": cast.actor("admin")}
+            call_decide(**who, run=row.run, decision_id=row.pk, decision=Decision("approve"))
+
+    await sync_to_async(approve)()
+    provider = ScriptedProvider(script, by_history=True)
+    monkeypatch.setattr("apps.conversations.answering.tasks.provider_for", lambda tenant, name: provider)
+    await answer(turn, lane_threads)
+    asked = [message for message in provider.requests[-1].messages if isinstance(message, ToolResult)]
+    assert [len(result.parts) for result in asked] == [1, 0]
+    kept = await sync_to_async(picture_row)(cast)
+    assert base64.b64decode(asked[0].parts[0].data) == bytes(kept.content)
+    assert (await sync_to_async(fresh)(turn)).said["assistant"] == "It hangs."
 
 
 async def test_a_live_page_ends_as_a_reload_shows_it_and_a_model_without_eyes_is_told_so(

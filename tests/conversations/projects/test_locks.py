@@ -14,7 +14,12 @@ from django.db import connection, transaction
 
 from apps.conversations.branches.services import conversation_fork
 from apps.conversations.models import Conversation, Project, Turn
-from apps.conversations.projects.services import project_change, project_create, project_delete
+from apps.conversations.projects.services import (
+    person_projects_erase,
+    project_change,
+    project_create,
+    project_delete,
+)
 from apps.conversations.turns import bulk
 from apps.conversations.turns.conversations import conversation_create
 from basics.errors import Conflict, Invalid
@@ -79,6 +84,7 @@ def test_no_two_writes_around_a_project_wait_in_a_circle(cast: Cast, subtests: p
     firsts = {
         "delete": lambda project: project_delete(**owner, project=project),
         "change": lambda project: project_change(**owner, project=project, sharing="owner"),
+        "erase": lambda project: person_projects_erase(cast.user("member")),
     }
     seconds = {
         "move": lambda project, pks, turn: bulk.conversations_move(
@@ -89,7 +95,8 @@ def test_no_two_writes_around_a_project_wait_in_a_circle(cast: Cast, subtests: p
     }
     for (name, first), (other, second) in itertools.product(firsts.items(), seconds.items()):
         with subtests.test(f"{name}, {other}"), tenant_scope(cast.tenant.pk):
-            project = project_create(**owner, name="Leases", sharing="workspace")
+            sharing = {**member} if name == "erase" else {**owner, "sharing": "workspace"}
+            project = project_create(**sharing, name="Leases")
             held, inside, outside = begin(cast, project), begin(cast, project), begin(cast, None)
             turn = finished_turn(cast, inside)
             with transaction.atomic():
