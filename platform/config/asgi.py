@@ -15,13 +15,13 @@ os.environ.setdefault("DJANGO_DB_POOL", "1")
 
 gc.disable()  # until all is imported: see manage.py
 
-from django.core.asgi import get_asgi_application  # noqa: E402
 from django.core.signals import request_started  # noqa: E402
 from django.db import close_old_connections, reset_queries  # noqa: E402
 from django.urls import reverse  # noqa: E402
 
 from web.departures import departures_noted, holding_noted  # noqa: E402
 from web.draining import drain_on_signals  # noqa: E402
+from web.handler import application_make  # noqa: E402
 from web.lifespan import beginning_with  # noqa: E402
 
 
@@ -38,7 +38,7 @@ def _tell_alerts() -> None:
 
 
 application = beginning_with(
-    holding_noted(departures_noted(get_asgi_application())), drain_on_signals, _watch_files, _tell_alerts
+    holding_noted(departures_noted(application_make())), drain_on_signals, _watch_files, _tell_alerts
 )
 # All views: else the first request would wait for them.
 gc.disable()

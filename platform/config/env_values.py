@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import base64
-import os
 import re
 import shlex
 from collections.abc import Callable
 from ipaddress import ip_network
 from pathlib import Path
 from urllib.parse import quote, urlsplit
+
+from basics.machine import memory_bytes
 
 _SMALL_BYTES = 4_000_000_000
 
@@ -43,11 +44,10 @@ def as_positive(text: str) -> int:
 
 
 def as_workers(text: str) -> int:
-    """Return how many worker processes; empty: as many as suit this machine's memory."""
+    """Return how many worker processes; empty: as many as suit the memory of this machine or container."""
     if text.strip():
         return as_positive(text)
-    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return 1 if memory < _SMALL_BYTES else 2
+    return 1 if memory_bytes() < _SMALL_BYTES else 2
 
 
 def as_list(text: str) -> list[str]:

@@ -277,7 +277,7 @@ VARIABLES: dict[str, Variable] = {
         ),
         Variable(
             "GROUNDWORK_WORKERS",
-            "Worker processes. Empty: two, or one with less than 4 GB of memory.",
+            "Worker processes. Empty: two, or one where machine or container has less than 4 GB of memory.",
             "",
             values.as_workers,
         ),

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from django.conf import settings
 from django.core import signing
 from django.db import connection
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
 
 from basics.errors import Conflict
@@ -33,12 +34,23 @@ from tenancy.models import (
 from tenancy.permissions import ROLE_ACTIONS, expand_scopes
 from tenancy.scope import platform_scope, tenant_scope
 
-_MEMBER, _TENANT = Columns(Membership, "m"), Columns(Tenant, "t")
+_MEMBER, _TENANT, _KEY = Columns(Membership, "m"), Columns(Tenant, "t"), Columns(ApiKey, "k")
 # By hand, for they are asked at every request and before every answer.
 _MEMBERSHIP = f"""
 SELECT {_MEMBER}, {_TENANT} FROM tenancy_membership m JOIN tenancy_tenant t ON t.id = m.tenant_id
 WHERE m.user_id = %s AND t.slug = %s AND t.is_active
 """  # noqa: S608 - names of columns
+_LIVE_KEYS = f"""
+SELECT {_KEY}, {_TENANT}, (SELECT m.role FROM tenancy_membership m JOIN tenancy_user u ON u.id = m.user_id
+    WHERE m.tenant_id = k.tenant_id AND m.user_id = k.user_id AND u.is_active) AS role
+FROM tenancy_apikey k JOIN tenancy_tenant t ON t.id = k.tenant_id
+WHERE k.revoked_at IS NULL AND t.is_active AND (k.expires_at IS NULL OR k.expires_at > statement_timestamp())
+"""  # noqa: S608 - names of columns
+_KEY_OF_PREFIX = f"{_LIVE_KEYS} AND k.prefix = %s"
+_KEY_OF_TOKEN = f"""{_LIVE_KEYS} AND t.slug = %s AND EXISTS (
+    SELECT FROM tenancy_oauthtoken o WHERE o.tenant_id = k.tenant_id AND o.api_key_id = k.id
+    AND o.sha256 = %s AND o.kind = 'access' AND o.expires_at > statement_timestamp()
+)"""
 _CREDENTIALS = "SELECT * FROM tenancy_providercredential WHERE tenant_id = %s ORDER BY provider, endpoint"
 _ENTRIES = "SELECT * FROM tenancy_modelentry WHERE tenant_id = %s ORDER BY name"
 
@@ -114,54 +126,54 @@ def api_key_authenticate(*, key: str) -> tuple[Tenant, Actor] | None:
         return None
     with platform_scope():
         # The database keeps prefixes apart within a workspace only.
-        found = _live_keys().filter(prefix=prefix)
-        row = next((r for r in found if keys.matches(secret, r.secret_sha256)), None)
-        return None if row is None else _opened(row)
+        found = _live_keys(_KEY_OF_PREFIX, prefix)
+        one = next((one for one in found if keys.matches(secret, one[0].secret_sha256)), None)
+        return None if one is None else _opened(*one)
 
 
 def access_token_authenticate(*, slug: str, token: str) -> tuple[Tenant, Actor] | None:
     """Return tenant and actor of a connected application's access token, or None when it opens nothing in this workspace.
 
-    Its rights are worked out anew at each request, as those of a key are.
+    Its rights are worked out again at each request, as those of a key are.
     """
-    now = timezone.now()
     with platform_scope():
-        found = OAuthToken.objects.filter(
-            sha256=keys.digest(token), kind=OAuthToken.Kind.ACCESS, expires_at__gt=now
-        ).first()
-        if found is None:
-            return None
-        row = _live_keys().filter(pk=found.api_key_id, tenant__slug=slug).first()
-        return None if row is None else _opened(row)
+        one = next(_live_keys(_KEY_OF_TOKEN, slug, keys.digest(token)), None)
+        return None if one is None else _opened(*one)
 
 
-def _live_keys() -> QuerySet[ApiKey]:
-    rows: QuerySet[ApiKey] = ApiKey.objects.select_related("tenant", "user")
-    return rows.filter(revoked_at=None, tenant__is_active=True).filter(
-        Q(expires_at=None) | Q(expires_at__gt=timezone.now())
-    )
+def _live_keys(statement: str, *values: str) -> Iterator[tuple[ApiKey, str | None]]:
+    """Yield keys in force, each with its workspace, and the role that its person has now: None where they have left."""
+    with connection.cursor() as cursor:
+        cursor.execute(statement, values)
+        rows = cursor.fetchall()
+    for columns in map(iter, rows):
+        key = _KEY.take(columns)
+        key.tenant = _TENANT.take(columns)
+        yield key, next(columns)
 
 
-def _opened(row: ApiKey) -> tuple[Tenant, Actor] | None:
-    actor = key_actor(row)
+def _opened(key: ApiKey, role: str | None) -> tuple[Tenant, Actor] | None:
+    actor = _acting(key, role)
     if actor is None:
         return None
     now = timezone.now()
-    if row.last_used_at is None or (now - row.last_used_at).total_seconds() > 60:
-        ApiKey.objects.filter(pk=row.pk).update(last_used_at=now)
-    return row.tenant, actor
+    if key.last_used_at is None or (now - key.last_used_at).total_seconds() > 60:
+        ApiKey.objects.filter(pk=key.pk).update(last_used_at=now)
+    return key.tenant, actor
 
 
 def key_actor(row: ApiKey) -> Actor | None:
     """Return the actor of a key that is in force, with the rights of this moment; None when its person has left."""
+    people = Membership.objects.filter(tenant_id=row.tenant_id, user_id=row.user_id, user__is_active=True)
+    return _acting(row, people.values_list("role", flat=True).first() if row.user_id else None)
+
+
+def _acting(row: ApiKey, role: str | None) -> Actor | None:
+    if row.user_id is not None and role is None:
+        return None
     actions = expand_scopes(row.scopes)
-    if row.user is not None:
-        if not row.user.is_active:
-            return None
-        membership = Membership.objects.filter(tenant_id=row.tenant_id, user=row.user).first()
-        if membership is None:
-            return None
-        actions &= ROLE_ACTIONS[membership.role]
+    if role is not None:
+        actions &= ROLE_ACTIONS[role]
     return Actor(
         "api_key",
         row.tenant_id,

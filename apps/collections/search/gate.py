@@ -22,6 +22,7 @@ from django.conf import settings
 from django.contrib.humanize.templatetags.humanize import intcomma
 
 from basics.errors import DomainError
+from basics.machine import cores
 from basics.texts import gettext as _
 from tenancy.database.waiting import connections_let_go, in_transaction
 
@@ -119,11 +120,6 @@ class Gate:
                 self._line.popleft().set()  # from hand to hand: nobody who comes now gets it first
             else:
                 self._free += 1
-
-
-def cores() -> int:
-    """Return how many processors this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 _gate: Gate | None = None
