@@ -197,10 +197,14 @@ def test_an_installed_portal_tells_that_it_is_offline_and_keeps_nothing(
         "/static/bundles/offline",
         "/static/bundles/offline",
         "/static/favicon",
+        "/static/js/theme",
     ]
+    page.get_by_role("button", name="Account and theme").click()
+    page.get_by_role("button", name="Dark", exact=True).click()
     page.context.set_offline(True)
     portal.open("collections/")
     expect(page.get_by_role("heading", name="You are offline")).to_be_visible()
+    expect(page.locator("html")).to_have_css("color-scheme", "dark")  # the person's choice, not the system's
     shot(page, "offline")
     assert cast.tenant.name not in page.content()
     page.context.set_offline(False)  # it comes back by itself

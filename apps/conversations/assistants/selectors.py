@@ -256,6 +256,8 @@ def _json(value: Any) -> str:
         return ""
     if isinstance(value, str):
         return value
+    if isinstance(value, bool):
+        return _("yes") if value else _("no")
     if isinstance(value, tuple):
         return ", ".join(value)
     return json.dumps(value, ensure_ascii=False, indent=2 if isinstance(value, dict) else None)

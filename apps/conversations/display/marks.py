@@ -105,7 +105,7 @@ def marks_of(message: Any) -> list[Mark]:
 
 def compared_of(message: Any) -> str:
     """Return the line that says what the sentences of a stored answer were compared with; "" where none is kept."""
-    return str(getattr(message, "compared", "") or "")
+    return getattr(message, "compared", "") or ""
 
 
 def text_marked(text: str, marks: Iterable[Mark]) -> str:

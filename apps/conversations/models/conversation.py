@@ -223,7 +223,7 @@ class Message(TenantModel):
         default=list,
         help_text="Statements that no cited passage supports: [start, end, reason], in characters of the text. The reason is unsupported, number, name, polarity, or language (not checked). Older rows hold pairs, which count as unsupported.",
     )
-    compared = models.TextField(
+    compared = ToldTextField(
         blank=True, help_text="What its statements were compared with, in one line; empty: nothing."
     )
     words = models.GeneratedField(

@@ -13,6 +13,7 @@ from apps.conversations.sharing.figures import Figures, turns_figures
 from apps.conversations.sharing.selectors import comparison_told, documents_readable, models_compared
 from apps.conversations.transcript.branch_tree import tree_read
 from apps.conversations.transcript.selectors import turn_list
+from basics.texts import told
 from runs.providers import model_label
 from runs.withheld import HIDDEN
 from tenancy.actors import Actor
@@ -92,7 +93,7 @@ def _answer_parts(turn: Turn, readable: Any, figures: Figures) -> list[str]:
     answer = _message(turn, Message.Author.ASSISTANT)
     marks = marks_of(answer)
     text = "" if answer is None else text_marked(answer.text, marks)
-    parts = [figures.markdown(text), marks_legend(marks), compared_of(answer)]
+    parts = [figures.markdown(text), marks_legend(marks), told(compared_of(answer))]
     if rows := turn.citations.all():
         parts += [_("Sources:"), "\n".join(_source_line(row, row.document_id in readable) for row in rows)]
     return [part for part in parts if part]

@@ -18,6 +18,7 @@ from apps.conversations.support.sentences import LANGUAGE
 from apps.conversations.transcript.selectors import turn_list
 from basics.papers import docx
 from basics.papers.model import Block, Note, Paper, Reader, Run
+from basics.texts import told as in_own_language
 from runs.providers import model_label
 from runs.withheld import HIDDEN
 from tenancy.actors import Actor
@@ -123,7 +124,7 @@ def _answer_blocks(
     unnamed = [Run("", note=notes[number]) for number in sources if number not in named]
     if unnamed:  # named only in code, or in a part that was cut off
         blocks.append(Block("small", [Run(_("Sources:")), *unnamed]))
-    for said in (marks_legend(marks), compared_of(answer)):
+    for said in (marks_legend(marks), in_own_language(compared_of(answer))):
         blocks += [Block("small", [Run(line.removeprefix("- "))]) for line in said.splitlines() if line]
     return blocks
 

@@ -43,6 +43,7 @@ from apps.conversations.support.slots import (
     parts_of,
     windows_of,
 )
+from basics.texts import ngettext
 from toolloop.languages import language_name
 
 LANGUAGE = "language"
@@ -106,11 +107,13 @@ def statements_of(text: str) -> list[tuple[int, int, list[int], str]]:
 
 def compared_with(count: int) -> str:
     """Return the line that says what an answer was compared with: so many passages, "" for none."""
-    return (
-        f"Compared with {count} passage{'' if count == 1 else 's'} by words, names and numbers"
-        if count
-        else ""
-    )
+    if not count:
+        return ""
+    return ngettext(
+        "Compared with %(count)s passage by words, names and numbers",
+        "Compared with %(count)s passages by words, names and numbers",
+        count,
+    ) % {"count": count}
 
 
 def reason_of(span: Sequence[object]) -> str:

@@ -21,6 +21,7 @@ from apps.conversations.support.verdicts import (
     statements_to_check,
 )
 from basics.errors import DomainError
+from basics.texts import gettext as _
 from runs.actors import gone_of
 from runs.models import Run
 from runs.reservations import run_billing_account
@@ -99,8 +100,8 @@ def _told(line: str, name: str, ask: Callable[[], dict[int, str]]) -> tuple[dict
         verdicts = ask()
     except DomainError as error:
         log.warning("answer_check_failed", by=name, code=error.code)
-        return {}, f"{line}; {name} could not check it again"
-    return verdicts, f"{line}; checked again by {name}"
+        return {}, _("%(line)s; %(name)s could not check it again") % {"line": line, "name": name}
+    return verdicts, _("%(line)s; checked again by %(name)s") % {"line": line, "name": name}
 
 
 def _passages(turn: Turn) -> dict[int, str]:
@@ -120,7 +121,7 @@ def _entailed(
     found: dict[int, str] = {}
     order = (NOT_SAID, CONTRADICTED, SUPPORTED)
     verdicts = model.verdicts([(passage, statement) for _, passage, statement in pairs])
-    for (place, _, _), verdict in zip(pairs, verdicts, strict=True):
+    for (place, *_pair), verdict in zip(pairs, verdicts, strict=True):
         found[place] = max(found.get(place, NOT_SAID), verdict, key=order.index)
     return found
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable, Sequence
 
-from django.utils import dateformat
+from django.utils import formats
 
 from runs.usage_figures import Usage, UsageRow
 from web.charts.bars import Bars, Columns, bars_chart, columns_chart
@@ -31,13 +31,18 @@ def usage_charts(usage: Usage) -> dict[str, Columns | Bars]:
 def _columns(
     rows: Sequence[UsageRow], value: Callable[[UsageRow], tuple[float, float]], unit: str = ""
 ) -> Columns:
-    return columns_chart([(_day(row.key), *value(row)) for row in rows], unit=unit)
+    return columns_chart([(day_told(row.key, "NEAR_DAY"), *value(row)) for row in rows], unit=unit)
 
 
 def _bars(rows: Sequence[UsageRow], value: Callable[[UsageRow], tuple[float, float]]) -> Bars:
     return bars_chart([(row.label, *value(row)) for row in rows[:MOST_BARS]])
 
 
-def _day(key: str) -> str:
-    day = datetime.date.fromisoformat(key)
-    return dateformat.format(day, "j M")
+def day_told(key: str, form: str) -> str:
+    """Return the day of a row of usage as the reader's language writes it.
+
+    Args:
+        key: of the row, an ISO date.
+        form: a name of ``web.formats``.
+    """
+    return formats.date_format(datetime.date.fromisoformat(key), form)

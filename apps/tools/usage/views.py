@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from dataclasses import replace
 from typing import Any
 
 from django.http import HttpResponse
@@ -11,7 +12,7 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
-from apps.tools.usage.charts import usage_charts
+from apps.tools.usage.charts import day_told, usage_charts
 from basics.errors import Invalid
 from budgets.selectors import budget_notices
 from runs.usage_figures import usage_range, usage_read
@@ -48,7 +49,11 @@ def usage(request: TenantRequest, tenant_slug: str) -> HttpResponse:
             )
             for n in PRESETS
         ],
-        "days": [row for row in reversed(found.days) if row.calls or row.requests],
+        "days": [
+            replace(row, label=day_told(row.key, "DAY"))
+            for row in reversed(found.days)
+            if row.calls or row.requests
+        ],
         "tools": found.tools[:ROWS],
         "members": found.members[:ROWS],
         "models": found.models[:ROWS],

@@ -28,6 +28,8 @@ _LIGHT: Final = "#f7f5f2"
 """Of the page's background; the manifest knows one colour."""
 _ACCENT: Final = "#006468"
 _DAY_S: Final = 86_400
+_FILES: Final = ("favicon.svg", "js/theme.js")
+"""What the offline page shows outside of its bundles: the mark, and the theme that the person chose in this browser."""
 
 
 @require_safe
@@ -68,10 +70,10 @@ def worker(request: HttpRequest) -> HttpResponse:
     """Return the worker that keeps the offline page in the language of ``?l=``."""
     language = _language(request)
     page = f"{reverse('web:offline')}?l={language}"
-    files = [bundle_url("offline.css"), bundle_url("offline.js"), static("favicon.svg")]
+    files = [bundle_url("offline.css"), bundle_url("offline.js"), *(static(name) for name in _FILES)]
     told = {"page": page, "files": files, "icon": static("icons/app-192.png")}
     source = bundle("worker.js").body.decode()
-    content = "\n".join([json.dumps(told), source, _page(language), _mark()])
+    content = "\n".join([json.dumps(told), source, _page(language), *map(_text, _FILES)])
     told["cache"] = f"offline-{hashlib.sha256(content.encode()).hexdigest()[:12]}"
     body = f"const KEPT = {json.dumps(told)};\n{source}"
     return HttpResponse(body, "text/javascript; charset=utf-8", headers={"Cache-Control": "no-cache"})
@@ -93,8 +95,8 @@ def _page(language: str) -> str:
         return render_to_string("web/offline.html")
 
 
-def _mark() -> str:
-    found = finders.find("favicon.svg")
+def _text(name: str) -> str:
+    found = finders.find(name)
     if found is None:
-        raise FileNotFoundError("favicon.svg")
+        raise FileNotFoundError(name)
     return Path(found).read_text(encoding="utf-8")
