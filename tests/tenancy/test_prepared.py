@@ -290,6 +290,12 @@ def test_tenants_share_what_names_its_own_tenant(two: Cast) -> None:
     assert len(_held()) == len(asked)
 
 
+@transaction.atomic()
+def _begin_and_fail(rename: str) -> None:
+    assert _ask(rename, ["lost"]) == ["lost"]  # its message begins the transaction
+    _ask("SELECT 1 / %s", [0])
+
+
 def test_an_error_is_the_same_when_libpq_waits_and_a_transaction_is_one(
     two: Cast, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -303,9 +309,8 @@ def test_an_error_is_the_same_when_libpq_waits_and_a_transaction_is_one(
             with pytest.raises(DataError) as failed:
                 _ask("SELECT 1 / %s", [0])
             assert getattr(failed.value.__cause__, "sqlstate", "") == "22012"
-            with pytest.raises(DataError), transaction.atomic():
-                assert _ask(rename, ["lost"]) == ["lost"]  # begins the transaction, by its own message
-                _ask("SELECT 1 / %s", [0])
+            with pytest.raises(DataError):
+                _begin_and_fail(rename)
             assert _ask(f"SELECT description FROM {TABLE}") == ["kept"]
             with connection.cursor() as closed:
                 pass
@@ -350,15 +355,18 @@ def test_others_go_on_while_libpq_waits(two: Cast) -> None:
         waiting.result(PATIENCE_S)
 
 
+def _interrupted() -> None:
+    threading.Timer(0.1, signal.raise_signal, [signal.SIGINT]).start()
+    _ask("SELECT pg_sleep(%s)", [int(PATIENCE_S)])
+
+
 def test_the_main_thread_is_interrupted_while_it_waits(two: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     with tenant_scope(two.tenant.pk):
         for _ in range(4):
             _ask("SELECT pg_sleep(%s)", [0])
-        timer = threading.Timer(0.1, signal.raise_signal, [signal.SIGINT])
         with pytest.raises(KeyboardInterrupt):
-            timer.start()
-            _ask("SELECT pg_sleep(%s)", [int(PATIENCE_S)])
+            _interrupted()
         assert _ask() == ["Ours"]
 
 
