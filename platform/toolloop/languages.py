@@ -60,6 +60,11 @@ _WORDS: Final[dict[str, frozenset[str]]] = {
         "Nepali": "र छ को मा ले लाई हो थियो यो पनि गर्न छन् कि के कहाँ कसरी कति भएको गरेको बाट",
     }.items()
 }
+_KNOWN_OF: Final = {
+    word: frozenset(name for name, words in _WORDS.items() if word in words)
+    for word in frozenset().union(*_WORDS.values())
+}
+_NONE: Final[frozenset[str]] = frozenset()
 # Words by which nothing is told: other languages write them too, or letters tell these languages.
 _MORE_WORDS: Final[dict[str, frozenset[str]]] = {
     name: frozenset(words.split())
@@ -234,25 +239,20 @@ def _by_letters(text: str, letters: tuple[tuple[str, float, str], ...], count: i
 
 def _by_words(text: str) -> str:
     words = [word.lower() for word in _WORD.findall(text)]
-    counts = Counter(words)
-    foreign = [word for word in counts if not word.isascii()]
-    scores = sorted(
-        (
-            (
-                sum(counts[word] for word in known & counts.keys())
-                + sum(counts[word] for word in foreign if word not in known and _has_own(word, name)),
-                name,
-            )
-            for name, known in _WORDS.items()
-        ),
-        reverse=True,
-    )
-    (best, name), (second, _) = scores[0], scores[1]
+    scores = dict.fromkeys(_WORDS, 0)
+    for word, count in Counter(words).items():
+        for name in _languages_of(word):
+            scores[name] += count
+    ranked = sorted(((score, name) for name, score in scores.items()), reverse=True)
+    (best, name), (second, _) = ranked[:2]
     is_clear = len(words) >= _LONG and best >= 1.5 * second
     share = _LEAST_SHARE / 2 if is_clear else _LEAST_SHARE
     return name if best >= _LEAST_WORDS and best > second and best >= share * len(words) else ""
 
 
-def _has_own(word: str, name: str) -> bool:
-    own = _OWN_LETTERS.get(name, "")
-    return any(letter in word for letter in own)
+def _languages_of(word: str) -> frozenset[str]:
+    """Return the languages that a word in lower case speaks for: it is one of their commonest, or has a letter of their own."""
+    known = _KNOWN_OF.get(word, _NONE)
+    if word.isascii():
+        return known
+    return known | {name for name, own in _OWN_LETTERS.items() if any(letter in word for letter in own)}

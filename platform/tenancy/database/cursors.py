@@ -15,6 +15,7 @@ is refused inside a transaction (``CREATE INDEX CONCURRENTLY``) needs the login 
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
@@ -26,8 +27,10 @@ from django.conf import settings
 from django.db.backends.postgresql.base import Cursor, ServerSideCursor
 from psycopg import sql
 from psycopg.abc import Params, Query
-from psycopg.pq import Format, TransactionStatus
+from psycopg.adapt import Transformer
+from psycopg.pq import DiagnosticField, ExecStatus, Format, TransactionStatus
 
+from tenancy.database.prepared import OWN
 from tenancy.scope import ALL, current
 
 APP_ROLE = "groundwork_rw"
@@ -36,8 +39,6 @@ LOGIN = "!"
 """The scope of set-up code: the role that logged in, which owns the tables."""
 UNKNOWN = "?"
 """Of a connection: what is in force has to be set again."""
-OWN = "own_tenant()"
-"""In a statement: the id of the tenant in whose scope it runs (``tenant_named``)."""
 _STALE = (psycopg.errors.FeatureNotSupported, psycopg.errors.InvalidSqlStatementName)
 """What a prepared statement fails with when its table's columns have changed, or somebody has reset the connection."""
 
@@ -194,7 +195,7 @@ class ScopedCursor(_Scoped, Cursor):
 
     def execute(self, query: Any, params: Params | None = None, **options: Any) -> Self:
         """Run a statement in the scope of this moment; arguments, result and errors are psycopg's."""
-        query = tenant_named(query, scope_wanted())
+        written, query = query, tenant_named(query, scope_wanted())
         self.called_behind = None
         wanted = _missing(self._conn)
         if wanted is not None and settings.CITUS:
@@ -203,11 +204,11 @@ class ScopedCursor(_Scoped, Cursor):
                 self._apply()
                 return super().execute(query, params, **options)
         is_first = self._conn.pgconn.transaction_status == TransactionStatus.IDLE
-        call = None if options else self._call(query, params)
+        call = None if options else self._call(written, params)
         if call is None:
             return self._send(wanted, query, params, **options)
         try:
-            self._send(wanted, call, None)
+            self._ask(wanted, call)
         except _STALE:
             self._conn.prepared.forget()
             if not is_first:
@@ -222,8 +223,36 @@ class ScopedCursor(_Scoped, Cursor):
         scope = scope_wanted()
         if scope == LOGIN or settings.CITUS or not settings.PREPARE_STATEMENTS:
             return None
-        call: bytes | None = self._conn.prepared.call(query, params, _role(scope))
+        call: bytes | None = self._conn.prepared.call(query, params, _role(scope), scope)
         return call
+
+    def _ask(self, wanted: str | None, call: bytes) -> None:
+        """Send an EXECUTE behind the scope that its transaction lacks, with the BEGIN of one that begins.
+
+        libpq waits for its rows: psycopg waits by generators that look for signals meanwhile, which costs a short statement
+        a third of its processor time here. Signals come to the main thread, so there it is psycopg that waits.
+
+        Raises:
+            psycopg.Error: as by ``execute``.
+        """
+        raw = self._conn
+        if _hears_signals() or self.closed or raw._pipeline is not None:
+            self._send(wanted, call, None)
+            return
+        front = (*(() if wanted is None else scope_statements(wanted)), *self.front)
+        message = _joined(front).encode() + call
+        if not raw.autocommit and raw.pgconn.transaction_status == TransactionStatus.IDLE:
+            message = b"%s; %s" % (raw._get_tx_start_command(), message)
+        before, raw.scope_applied = raw.scope_applied, UNKNOWN
+        with raw.lock:
+            result = raw.pgconn.exec_(message)
+        if result.status == ExecStatus.FATAL_ERROR and result.error_field(DiagnosticField.SQLSTATE) is None:
+            raise psycopg.OperationalError(result.get_error_message())  # libpq's own: the server is gone
+        self._reset()
+        self._tx = Transformer(self)
+        self._check_results([result])
+        self._set_results([result])
+        raw.scope_applied = before if wanted is None else wanted
 
     def _send(self, wanted: str | None, query: Any, params: Params | None, **options: Any) -> Self:
         """Send a statement, behind the scope that its transaction lacks."""
@@ -307,6 +336,10 @@ class BinaryServerCursor(_Scoped, psycopg.ServerCursor[Any]):
         query = tenant_named(query, scope_wanted())
         self._apply()
         return super().execute(query, params, **options)
+
+
+def _hears_signals() -> bool:
+    return threading.current_thread() is threading.main_thread()
 
 
 @lru_cache(maxsize=4096)

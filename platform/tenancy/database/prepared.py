@@ -9,7 +9,8 @@ messages of their own.
   meaning without its literals (``interval %s``) is refused by PREPARE, and sent as before.
 - PREPARE runs between transactions alone: it fails without taking one along.
 - A plan with row-level security holds for the role it was made for; Postgres makes it again for another one. So each role
-  has its own names, and none is planned twice. The tenant isn't part of a plan: policies read it when it runs.
+  has its own names, and none is planned twice. The tenant isn't part of a plan: policies read it when it runs, and a
+  statement that names ``own_tenant()`` takes it as a value.
 - What a connection has prepared is lost on a pooler's, where the next transaction meets another server connection: there
   nothing is prepared.
 """
@@ -49,6 +50,8 @@ _REFUSED = ("42", "0A")
 """Classes of SQLSTATE that say that a statement can't be prepared; others are of this moment."""
 _QUOTE = b"'"[0]
 _INTEGER_DIGITS, _BIGINT_DIGITS = 9, 18  # that fit, whatever they are
+OWN = "own_tenant()"
+"""In a statement: the id of the tenant in whose scope it runs (``cursors.tenant_named``)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +62,13 @@ class _Text:
         sql: with ``$1``, ``$2`` and so on for its values.
         names: of its values in that order; None where they have none.
         count: of its values.
+        is_owned: whether the tenant's id comes after them.
     """
 
     sql: str
     names: tuple[str, ...] | None
     count: int
+    is_owned: bool
 
 
 @lru_cache(maxsize=1024)
@@ -73,8 +78,9 @@ def _text(query: str, has_params: bool) -> _Text | None:
         return None
     if _UNFIT.search(query):
         return None
+    is_owned = OWN in query
     if not has_params:
-        return _Text(query, None, 0)
+        return _Text(query.replace(OWN, "$1"), None, 0, is_owned)
     names: dict[str, int] = {}
     count, is_fit = 0, True
 
@@ -92,7 +98,8 @@ def _text(query: str, has_params: bool) -> _Text | None:
     sql = _PLACE.sub(number, query)
     if not is_fit or (names and count) or max(len(names), count) > _MAX_VALUES:
         return None
-    return _Text(sql, tuple(names) if names else None, len(names) or count)
+    held = len(names) or count
+    return _Text(sql.replace(OWN, f"${held + 1}"), tuple(names) if names else None, held, is_owned)
 
 
 def literal_type(literal: bytes) -> str | None:
@@ -134,7 +141,7 @@ class Prepared:
         self._is_direct: bool | None = None
         self._is_lost = False
 
-    def call(self, query: Any, params: Any, role: str) -> bytes | None:
+    def call(self, query: Any, params: Any, role: str, tenant: str = "") -> bytes | None:
         """Return the EXECUTE that stands for a statement, None when it has to be sent as it is.
 
         Between transactions this prepares what has come often enough, by messages of its own.
@@ -143,6 +150,7 @@ class Prepared:
             query: as it goes to psycopg; only text is prepared.
             params: its values, by place or by name; None for none, where ``%`` is just a character.
             role: in which it runs.
+            tenant: id of the tenant in whose scope it runs, for statements that name ``own_tenant()``.
 
         Raises:
             psycopg.Error: a value can't be sent, or the connection is lost.
@@ -163,6 +171,10 @@ class Prepared:
         values = None if text is None else _values(text, params)
         if text is None or values is None:
             return None
+        if text.is_owned:
+            if not tenant.isdecimal():
+                return None
+            values = (*values, int(tenant))
         literals = [self._transformer.as_literal(v) if v is not None else b"NULL" for v in values]
         types = tuple(map(literal_type, literals))
         if None in types:
