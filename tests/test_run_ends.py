@@ -51,6 +51,11 @@ def _is_worker(process: psutil.Process) -> bool:
         return False
 
 
+def _has_worker(run: psutil.Process) -> bool:
+    """Tell whether a worker runs below the run: asked many times, so it doesn't read the environment of every process."""
+    return any(map(_is_worker, run.children(recursive=True)))
+
+
 def test_nothing_is_left_when_a_run_is_told_to_end(folder: Path) -> None:
     outside = ("DATABASE_URL", "GROUNDWORK_", "PYTEST_", RUN)
     env = {name: value for name, value in os.environ.items() if not name.startswith(outside)}
@@ -63,7 +68,7 @@ def test_nothing_is_left_when_a_run_is_told_to_end(folder: Path) -> None:
         text=True,
     )
     try:
-        wait_for(lambda: any(map(_is_worker, _of_run(run.pid))), "a test to start a worker")
+        wait_for(lambda: _has_worker(psutil.Process(run.pid)), "a test to start a worker")
         run.send_signal(signal.SIGTERM)
         said, _ = run.communicate(timeout=PATIENCE_S)
     finally:

@@ -191,21 +191,20 @@ def test_other_tenant_finds_nothing(cast, collection, code):
         assert code_queries.definition_of(actor=outsider, collection=collection, name="write") == []
 
 
-@pytest.mark.parametrize(
-    ("question", "queries"),
-    [
-        ("definition_of", 1),
-        ("callers_of", 2),
-        ("callees_of", 2),
-        ("importers_of", 2),
-        ("subclasses_of", 2),
-    ],
-)
-def test_number_of_queries_stays_the_same(cast, collection, code, question, queries):
+def test_number_of_queries_stays_the_same(cast, collection, code):
     actor = cast.actor("viewer")
-    with CaptureQueriesContext(connection) as caught:
-        getattr(code_queries, question)(actor=actor, collection=collection, name="User")
-    assert len(caught) == queries
+    found = {}
+    for question in ("definition_of", "callers_of", "callees_of", "importers_of", "subclasses_of"):
+        with CaptureQueriesContext(connection) as caught:
+            getattr(code_queries, question)(actor=actor, collection=collection, name="User")
+        found[question] = len(caught)
+    assert found == {
+        "definition_of": 1,
+        "callers_of": 2,
+        "callees_of": 2,
+        "importers_of": 2,
+        "subclasses_of": 2,
+    }
 
 
 @pytest.mark.django_db(transaction=True)

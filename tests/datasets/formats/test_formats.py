@@ -184,13 +184,13 @@ def test_an_export_holds_few_rows_at_a_time(name, tmp_path, monkeypatch):
     gc.collect()
     gc.freeze()  # all that is loaded and that other tests have left: not to be looked through at each row
     try:
-        held(110)  # what is loaded once
+        held(60)  # what is loaded once
         gc.collect()
         gc.freeze()
-        few, many = held(110), held(410)
+        few, many = held(60), held(160)
     finally:
         gc.unfreeze()
-    assert many - few < 300
+    assert many - few < 100
 
 
 def test_a_formula_of_a_row_is_no_formula_in_a_spreadsheet(tmp_path):
