@@ -13,7 +13,8 @@ from sso.saml.services import saml_connection_set
 from tenancy.models import Tenant
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
-from tests.sso.conftest import BACKEND, DOMAIN, domain_have
+from tests.sso.conftest import BACKEND, domain_have
+from tests.sso.provider import DOMAIN
 from tests.sso.saml_provider import KEY, SSO, Asked, SamlProvider, encoded
 
 

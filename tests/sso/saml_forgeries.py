@@ -8,7 +8,7 @@ import re
 from lxml import etree
 from signxml.algorithms import CanonicalizationMethod, DigestAlgorithm, SignatureMethod
 
-from tests.sso.conftest import DOMAIN
+from tests.sso.provider import DOMAIN
 from tests.sso.saml_forging import (
     BOSS,
     Forge,

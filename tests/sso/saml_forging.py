@@ -18,7 +18,7 @@ from lxml import etree
 from signxml.algorithms import CanonicalizationMethod, DigestAlgorithm, SignatureMethod
 from signxml.signer import XMLSigner
 
-from tests.sso.conftest import DOMAIN
+from tests.sso.provider import DOMAIN
 from tests.sso.saml_provider import (
     DS,
     KEY,

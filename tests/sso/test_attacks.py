@@ -27,8 +27,8 @@ from tenancy.scope import platform_scope, tenant_scope
 from tenancy.services import member_remove
 from tests.cast import Cast
 from tests.factories import make_member, make_user
-from tests.sso.conftest import BACKEND, DOMAIN, Door, domain_have
-from tests.sso.provider import CLIENT, KEY, OTHER_KEY, Key, Provider
+from tests.sso.conftest import BACKEND, Door, domain_have
+from tests.sso.provider import CLIENT, DOMAIN, KEY, OTHER_KEY, Key, Provider
 from web.models import AttemptWindow
 
 pytestmark = pytest.mark.django_db

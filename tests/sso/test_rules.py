@@ -25,7 +25,8 @@ from tenancy.services import member_remove, member_role_change
 from tenancy.sign_in_rules import SignInRules
 from tests.cast import Cast
 from tests.factories import actor_of, make_member
-from tests.sso.conftest import BACKEND, DOMAIN, Door
+from tests.sso.conftest import BACKEND, Door
+from tests.sso.provider import DOMAIN
 
 pytestmark = pytest.mark.django_db
 

@@ -22,7 +22,8 @@ from sso.selectors import door_list
 from tenancy.models import AuditEvent, Membership, User
 from tenancy.scope import platform_scope
 from tests.cast import Cast
-from tests.sso.conftest import BACKEND, DOMAIN
+from tests.sso.conftest import BACKEND
+from tests.sso.provider import DOMAIN
 from tests.sso.saml_door import SamlDoor
 from tests.sso.saml_provider import EMAIL, ISSUER, KEY, OTHER_KEY, SSO, SamlKey, SamlProvider
 from tests.sso.test_rules import Person, rules

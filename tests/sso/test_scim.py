@@ -15,7 +15,8 @@ from tenancy.scope import platform_scope, tenant_scope
 from tenancy.services import api_key_create
 from tests.cast import Cast
 from tests.factories import make_member, make_user
-from tests.sso.conftest import BACKEND, DOMAIN, Door
+from tests.sso.conftest import BACKEND, Door
+from tests.sso.provider import DOMAIN
 from tests.sso.scim_client import CORE, Scim
 
 pytestmark = pytest.mark.django_db

@@ -9,7 +9,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from tenancy.models import User
-from tests.sso.conftest import DOMAIN
+from tests.sso.provider import DOMAIN
 from tests.sso.scim_client import CORE, Scim
 
 pytestmark = pytest.mark.django_db

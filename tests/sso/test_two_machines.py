@@ -28,8 +28,8 @@ from tenancy.services import api_key_create, member_role_change
 from tests.cast import Cast
 from tests.factories import actor_of, make_collection
 from tests.servers import Stack, wait_for
-from tests.sso.conftest import BACKEND, DOMAIN, Door, domain_have
-from tests.sso.provider import CLIENT
+from tests.sso.conftest import BACKEND, Door, domain_have
+from tests.sso.provider import CLIENT, DOMAIN
 from tests.sso.saml_door import SamlDoor
 from tests.sso.saml_provider import encoded
 

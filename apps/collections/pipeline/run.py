@@ -4,7 +4,7 @@ Each stage ends with one transaction that writes its rows and moves ``Document.s
 by batch and skips what has a vector). So a killed worker's successor continues at the stage the row names, and nothing
 is doubled. Every such transaction first makes sure that this worker still holds the job.
 
-A refusal (``DomainError``) ends the job and, in the same transaction, the document; see ``apps.collections.documents.tasks``.
+A refusal (``DomainError``) ends the job and, in the same transaction, the document; see ``tasks`` of ``documents``.
 """
 
 from __future__ import annotations

@@ -19,19 +19,18 @@ from apps.datasets.rows.selectors import version_rows
 from apps.evaluations.arms.targets import (
     MAX_ARMS,
     AssistantTarget,
-    ModelTarget,
     RetrieverTarget,
     Target,
     arms_named,
     target_read,
 )
 from apps.evaluations.compare.dominance import first_look
+from apps.evaluations.experiments.choices import scorer_checked, target_checked
 from apps.evaluations.experiments.fingerprints import corpus_fingerprint, documents_same_check
 from apps.evaluations.experiments.starting import CHECK_JOB, experiment_begin
-from apps.evaluations.judges.scoring import LEXICAL, judge_options, judge_rubric
 from apps.evaluations.judges.services import rubrics_seed
 from apps.evaluations.models import EXPERIMENT_ACTIVE, Arm, Experiment, ExperimentState, Trial, TrialState
-from apps.evaluations.scorers.registry import COMPARING, JUDGES, rule_scorer
+from apps.evaluations.scorers.registry import COMPARING
 from apps.evaluations.trials.batches import delivery_check, experiment_halt, trials_recall
 from apps.evaluations.trials.services import experiment_locked
 from basics.errors import Conflict, Invalid, Missing
@@ -44,7 +43,6 @@ from jobs.models import ACTIVE, Job
 from jobs.services import job_cancel
 from runs.actors import actor_facts
 from runs.models import RunStatus
-from runs.providers import models_available, service_problem
 from tenancy.actors import Actor
 from tenancy.models import Tenant
 from tenancy.services import audit_record
@@ -281,45 +279,6 @@ def experiment_stop(*, tenant: Tenant, actor: Actor, experiment: Experiment) -> 
     return row
 
 
-def target_checked(tenant: Tenant, actor: Actor, values: Mapping[str, Any]) -> Target:
-    """Return a target whose parts the actor may use. Raises Invalid or Missing."""
-    target = target_read(values)
-    collections = getattr(target, "collections", None)
-    if collections:
-        known = Collection.objects.visible_to(actor).filter(pk__in=collections).count()
-        if known != len(set(collections)):
-            raise Missing("collection")
-    if isinstance(target, AssistantTarget) and target.version is not None:
-        versions = AssistantVersion.objects.visible_to(actor).filter(pk=target.version)
-        if not versions.exists():
-            raise Missing("assistant version")
-    if isinstance(target, ModelTarget | AssistantTarget) and (model := target.model):
-        _model_checked(tenant, model)
-        if problem := service_problem(tenant, model, target.service):
-            raise Invalid("target_invalid", problem, data={"fields": {"arms": [problem]}})
-    return target
-
-
-def scorer_checked(tenant: Tenant, actor: Actor, spec: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a scorer's specification as it is kept: every option, and the rubric's version by number. Raises Invalid."""
-    kind, options = str(spec.get("kind", "")), spec.get("options") or {}
-    if not isinstance(options, Mapping):
-        raise Invalid(
-            "scorer_invalid", _("The options of scorer “%(kind)s” must be an object.") % {"kind": kind}
-        )
-    if kind not in JUDGES:
-        return {"kind": kind, "options": rule_scorer(kind, options).model_dump(mode="json")}
-    chosen = judge_options(kind, options)
-    for model in chosen.models:
-        if model != LEXICAL:
-            _model_checked(tenant, model)
-    kept = chosen.model_dump(mode="json")
-    version = judge_rubric(actor=actor, kind=kind, chosen=chosen)
-    if version is not None:
-        kept["number"] = version.number
-    return {"kind": kind, "options": kept}
-
-
 def _names(actor: Actor, arms: Sequence[ArmSpec], targets: Sequence[Target]) -> list[str]:
     searched = {pk for target in targets for pk in getattr(target, "collections", None) or ()}
     asked = {
@@ -392,15 +351,6 @@ def _collections(targets: Sequence[Target]) -> list[int] | None:
                 return None
             found.update(target.collections)
     return sorted(found)
-
-
-def _model_checked(tenant: Tenant, model: str) -> None:
-    if model not in {info.id for info in models_available(tenant)}:
-        raise Invalid(
-            "unknown_model",
-            _("The model “%(model)s” is not available here. Choose one from the list.") % {"model": model},
-            data={"fields": {"arms": [_("%(model)s is not available.") % {"model": model}]}},
-        )
 
 
 def _of(actor: Actor, experiment: Experiment) -> Experiment:

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from apps.conversations.display.marks import marks_of
 from apps.conversations.models import Assistant, Citation, Message, Turn
-from apps.evaluations.experiments.services import scorer_checked
+from apps.evaluations.experiments.choices import scorer_checked
 from apps.evaluations.judges.scoring import is_lexical, judge_models
 from apps.evaluations.judges.services import rubrics_seed
 from apps.evaluations.models import LiveSample, LiveScore, SampleState, SamplingRule, ScoreAuthor

@@ -21,14 +21,13 @@ from tests.cast import Cast
 from tests.conversations.support import Library, make_library
 from tests.conversations.transcript.test_lost_access import (
     CANARY,
-    LOSSES,
     OPEN,
     SECRET,
     delete,
     key_of,
-    narrow,
     restrict,
 )
+from tests.losses import LOSSES, narrow
 from tests.runs.support import take
 from toolloop.providers.scripted import ScriptedProvider, call, calls, says
 

@@ -15,7 +15,6 @@ from apps.datasets.records.record import Record
 from apps.datasets.records.rubric import SIX
 from apps.evaluations.arms.targets import MAX_NAME, ReferenceTarget, arms_named
 from apps.evaluations.compare.pairs import pairs_summary
-from apps.evaluations.experiments import services as experiments
 from apps.evaluations.experiments.services import (
     ArmSpec,
     experiment_create,
@@ -184,7 +183,7 @@ async def test_what_has_no_money_waits_and_is_not_asked_again(cast, library, mon
 
     monkeypatch.setattr(tasks, "completion_run", complete)
     monkeypatch.setattr(asking, "completion_run", judge)
-    monkeypatch.setattr(experiments, "_model_checked", lambda tenant, model: None)
+    monkeypatch.setattr("apps.evaluations.experiments.choices._model_checked", lambda tenant, model: None)
     version = await sync_to_async(make_version)(cast, rows_of(library)[:1])
     experiment = await sync_to_async(make_experiment)(
         cast,

@@ -14,7 +14,7 @@ from apps.evaluations.annotation import services as annotation_services
 from apps.evaluations.annotation.selectors import sheet_get
 from apps.evaluations.compare.gate import gate_run
 from apps.evaluations.compare.services import baseline_set
-from apps.evaluations.experiments import services as experiments
+from apps.evaluations.experiments.choices import scorer_checked
 from apps.evaluations.judges import services as judges_services
 from apps.evaluations.judges.claim_rubrics import CLAIMS
 from apps.evaluations.judges.scoring import rubric_version_get, scorers_make
@@ -124,8 +124,8 @@ def test_a_rubric_of_claims_keeps_its_criterion_and_judges_nothing_else(cast):
                 )
         spec = {"kind": "rubric", "options": {"rubric": rubric.slug}}
         with pytest.raises(Invalid, match="scorer"):
-            experiments.scorer_checked(cast.tenant, cast.actor("member"), spec)
-        kept = experiments.scorer_checked(cast.tenant, cast.actor("member"), {"kind": "faithfulness"})
+            scorer_checked(cast.tenant, cast.actor("member"), spec)
+        kept = scorer_checked(cast.tenant, cast.actor("member"), {"kind": "faithfulness"})
         assert kept["options"]["number"] == 2
         made = judges_services.rubric_create(
             **who(cast), name="claims.faithfulness", criteria=[{**one, "name": "x"}]

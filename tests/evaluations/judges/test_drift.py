@@ -13,7 +13,6 @@ from django.urls import reverse
 from apps.datasets.records.record import Record
 from apps.datasets.records.rubric import SIX
 from apps.evaluations.experiments import judge_checks
-from apps.evaluations.experiments import services as experiments
 from apps.evaluations.experiments.services import experiment_resume, experiment_stop
 from apps.evaluations.experiments.starting import CHECK_JOB
 from apps.evaluations.judges import asking
@@ -74,7 +73,7 @@ def judge(monkeypatch: pytest.MonkeyPatch, graded: Callable[[int], int]) -> list
         return Completion({c.name: grade for c in SIX.criteria}, "", Usage(), 0.01)
 
     monkeypatch.setattr(asking, "completion_run", complete)
-    monkeypatch.setattr(experiments, "_model_checked", lambda tenant, model: None)
+    monkeypatch.setattr("apps.evaluations.experiments.choices._model_checked", lambda tenant, model: None)
     return asked
 
 

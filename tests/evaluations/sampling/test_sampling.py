@@ -117,7 +117,7 @@ def test_rate_doubt_and_budget_choose(cast):
 
 
 def test_one_answer_shows_the_price_before_further_ones_are_scored(cast, monkeypatch):
-    monkeypatch.setattr("apps.evaluations.experiments.services._model_checked", lambda *a: None)
+    monkeypatch.setattr("apps.evaluations.experiments.choices._model_checked", lambda *a: None)
     judged = [{"kind": "faithfulness", "options": {"models": ["test/judge"]}}]
     rule, poor = (make_rule(cast, scorers=judged, budget_usd=Decimal(n)) for n in (1, 0))
 
