@@ -42,7 +42,6 @@ FLAGS = [
 ]
 MODELS = (
     "fake-search-words40-gap15",
-    "fake-search-words40-gap60",
     "fake-search-words90-gap40",
     "fake-search-words90-gap40-held",
     "fake-words400-gap50-held",

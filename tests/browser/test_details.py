@@ -287,7 +287,11 @@ def test_answer_without_a_source_says_so_and_what_is_used_is_chosen_in_the_compo
     with page.expect_request("**/tools/"):
         tools.get_by_role("button", name="Remove Calculator").click()
     page.keyboard.press("Escape")
-    page.get_by_role("button", name="Regenerate").click()  # asks after what was chosen before it
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url) if request.method == "POST" else None)
+    page.get_by_role("button", name="Regenerate").click()
+    page.evaluate("1")  # the requests of the click are told before
+    assert asked == [], "it waits for what was chosen before it"
     held[0].continue_()
     expect(page.locator("#tools-label")).to_have_text("Tools")
     expect(page.get_by_role("group", name="Versions of this question")).to_contain_text("Version 2 of 2")
