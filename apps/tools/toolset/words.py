@@ -23,7 +23,9 @@ class ToolWords:
 
 
 _WORDS: Mapping[str, ToolWords] = {
-    "calculate": ToolWords(_("Calculator"), _("Calculates exactly instead of leaving arithmetic to the model.")),
+    "calculate": ToolWords(
+        _("Calculator"), _("Calculates exactly instead of leaving arithmetic to the model.")
+    ),
     "current_datetime": ToolWords(_("Date and time"), _("Tells the current date and time.")),
     "date_add": ToolWords(
         _("Add to a date"), _("Finds the date some days, weeks, months or years from another.")

@@ -18,14 +18,14 @@ def sentences() -> set[str]:
     """Return the reasons that are whole sentences in the source of those who give them."""
     guard = ast.parse((ROOT / "apps/tools/toolset/guard.py").read_text())
     found = {
-        call.args[2].value
+        str(call.args[2].value)
         for call in ast.walk(guard)
         if isinstance(call, ast.Call) and ast.unparse(call.func) == "Decision"
         if len(call.args) > 2 and isinstance(call.args[2], ast.Constant)
     }
     gate = ast.parse((ROOT / "platform/toolloop/tools/gate.py").read_text())
     named = {
-        ast.unparse(node.targets[0]): node.value.value
+        ast.unparse(node.targets[0]): str(node.value.value)
         for node in gate.body
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
     }
