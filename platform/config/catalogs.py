@@ -60,8 +60,10 @@ def catalogs_compile(locale: Path = LOCALE) -> list[str]:
 
 
 def _isolate(catalogs: Iterable[polib.POFile]) -> None:
-    """Put Unicode's isolates around texts of people in translations, so that a name in Latin letters, or one with a number or
-    a bracket at its end, neither moves nor turns the words beside it. Addresses in tags stay as they are."""
+    """Put Unicode's isolates around texts of people in translations; addresses in tags stay as they are.
+
+    Otherwise a name in Latin letters, or one with a number or a bracket at its end, moves the words next to it.
+    """
     for catalog in catalogs:
         for entry in catalog:
             entry.msgstr = isolated(entry.msgstr)

@@ -1,4 +1,4 @@
-"""Why a call was decided so, told in the reader's language: every sentence that engine, guard and loop say has its words."""
+"""Why a call was decided so is told in the reader's language, whether engine, guard or loop says it."""
 
 from __future__ import annotations
 
