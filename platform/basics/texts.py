@@ -135,9 +135,14 @@ def english(text: str) -> str:
 
 
 def shortened(text: str, most: int) -> Told:
-    """Return a text that has at most so many characters when it is kept: long values lose their ends, words of ours don't.
+    """Return a text that has at most so many characters when it is kept.
 
-    Where that isn't enough it becomes plain English that ends in an ellipsis, and is told as that.
+    Long values lose their ends, words of ours don't. Where that isn't enough it becomes plain English that ends in an
+    ellipsis, and is told as that.
+
+    Args:
+        text: a text of ours, or any other.
+        most: the characters that its column takes, marks included.
     """
     whole = kept(text)
     if len(whole) <= most:

@@ -13,7 +13,7 @@ import os
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import polib
@@ -25,6 +25,14 @@ DOMAINS = ("django", "djangojs")
 _PLURAL = re.compile(r"nplurals\s*=\s*\d+\s*;\s*plural\s*=\s*([n\d\s()?:%!=<>&|+*-]+?)\s*;?\s*\Z")
 _NAMED = re.compile(r"%\(\w+\)[a-z]|\{\w*\}")
 _TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
+RIGHT_TO_LEFT = ("ar", "fa", "he", "ur")
+_FROM_LEFT, _END = "\u2068", "\u2069"
+_TEXTS = "name|names|path|document|email|host|model|models|workspace|person|people|tool|tools|error|domain|application"
+_ISOLATED = re.compile(
+    rf"(?P<tag></?[a-zA-Z][^<>]*>)|(?<=[«“„])%\(\w+\)s(?=[»”“])"
+    rf"|(?<![/@:._-])%\((?:{_TEXTS})\)s(?![/@:._-][\w%])(?![^<>]*</code>)"
+)
+"""In a sentence that runs from right to left: what stands in quotes, and what is a name by its own name."""
 
 
 def catalogs_compile(locale: Path = LOCALE) -> list[str]:
@@ -40,6 +48,8 @@ def catalogs_compile(locale: Path = LOCALE) -> list[str]:
     for folder in sorted(path for path in locale.glob("*/LC_MESSAGES") if path.is_dir()):
         catalogs = {domain: polib.pofile(str(folder / f"{domain}.po")) for domain in DOMAINS}
         is_translated = any(catalog.translated_entries() for catalog in catalogs.values())
+        if folder.parent.name in RIGHT_TO_LEFT:
+            _isolate(catalogs.values())
         for domain, catalog in catalogs.items():
             _put(folder / f"{domain}.mo", catalog.to_binary() if is_translated else None)
         words = script_words(catalogs["djangojs"]) if is_translated else None
@@ -47,6 +57,22 @@ def catalogs_compile(locale: Path = LOCALE) -> list[str]:
         if is_translated:
             compiled.append(folder.parent.name)
     return compiled
+
+
+def _isolate(catalogs: Iterable[polib.POFile]) -> None:
+    """Put Unicode's isolates around texts of people in translations; addresses in tags stay as they are.
+
+    Otherwise a name in Latin letters, or one with a number or a bracket at its end, moves the words next to it.
+    """
+    for catalog in catalogs:
+        for entry in catalog:
+            entry.msgstr = isolated(entry.msgstr)
+            entry.msgstr_plural = {form: isolated(said) for form, said in entry.msgstr_plural.items()}
+
+
+def isolated(said: str) -> str:
+    """Return a translation into a language that is read from right to left with isolates around the texts of people."""
+    return _ISOLATED.sub(lambda found: found[0] if found["tag"] else f"{_FROM_LEFT}{found[0]}{_END}", said)
 
 
 def catalog_problems(found: Mapping[str, polib.POFile], locale: Path = LOCALE) -> list[str]:

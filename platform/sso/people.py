@@ -133,7 +133,9 @@ def _entered(connection: SsoConnection, claims: Mapping[str, Any]) -> tuple[Memb
 def _address(connection: SsoConnection, claims: Mapping[str, Any]) -> str:
     email = claims.get("email")
     if not isinstance(email, str) or not email.isascii():
-        raise _refused("no_email", gettext_noop("The identity provider didn't send an email address for you."))
+        raise _refused(
+            "no_email", gettext_noop("The identity provider didn't send an email address for you.")
+        )
     email = email.strip().lower()
     try:
         validate_email(email)

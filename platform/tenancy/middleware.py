@@ -121,7 +121,8 @@ def _enter(request: Any) -> tuple[AbstractContextManager[None], HttpResponse | N
     if CLOSED.match(request.path_info) and request.user.is_authenticated and is_contained(request):
         raise PermissionDenied(
             _(
-                "You signed in through your company, which gives access to its workspace only. Sign out and sign in with your password to do this."
+                "You signed in through your company, which gives access to its workspace only. Sign out and sign "
+                "in with your password to do this."
             ),
         )
     if request.path_info.startswith("/admin/") and request.user.is_authenticated:

@@ -136,7 +136,7 @@ def test_lines_and_cells_count_for_the_size_of_a_document() -> None:
 def test_what_a_pdf_cannot_show_is_named_and_the_rest_is_there() -> None:
     made = pages(pdf_write(paper("日本語のテキスト Ελληνικά Кириллица हिन्दी")))[0]
     assert "日本語のテキスト Ελληνικά Кириллица […]" in made
-    assert "This PDF can't show: Devanagari." in made
+    assert "This PDF can't show Devanagari; […] marks each place." in made
 
 
 def test_arabic_is_joined_and_lines_are_in_the_order_of_the_eye() -> None:

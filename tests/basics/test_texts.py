@@ -13,7 +13,6 @@ from basics import texts
 from basics.errors import Missing
 from basics.net_guard import AddressRefused, url_check
 from basics.texts import Told, english, gettext, kept, ngettext, pgettext, sentences, shortened, told
-from tenancy.fields import ToldCharField
 from tenancy.translations import DjangoTranslations
 
 GERMAN = {
@@ -185,8 +184,3 @@ def test_a_text_that_is_too_long_loses_the_ends_of_its_values(german: German) ->
         assert row == english(row)
         assert row.startswith("The file n")
         assert row.endswith("…")
-    german.is_active = False
-    field = ToldCharField(max_length=100)
-    assert told(field.get_prep_value(text)).endswith("n… has 1,234,567 MB.")
-    assert len(field.get_prep_value(text)) == 100
-    assert field.get_prep_value(None) is None

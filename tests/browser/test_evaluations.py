@@ -115,7 +115,7 @@ def test_failures_are_grouped_and_tagged(portal: Portal, cast: Cast) -> None:
     expect(row.get_by_text("is set")).to_be_visible()
     picture(portal, "failures")
     row.get_by_role("button", name="Undo").click()
-    expect(row.get_by_text("is taken off")).to_be_visible()
+    expect(row.get_by_text("is removed")).to_be_visible()
     row.get_by_role("button", name="Undo").click()
     expect(row.locator(".chip.acc")).to_have_text("wrong chapter")
     page.reload()

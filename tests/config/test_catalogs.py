@@ -18,7 +18,7 @@ from django.utils.translation import gettext as gettext_of
 from django.utils.translation import ngettext, npgettext, override, pgettext
 
 from config import catalogs
-from config.catalogs import DOMAINS, LOCALE, catalog_problems, catalogs_compile, script_words
+from config.catalogs import DOMAINS, LOCALE, catalog_problems, catalogs_compile, isolated, script_words
 from tests.catalogs import catalog_write
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -241,3 +241,26 @@ def test_formats_are_the_languages_own() -> None:
         "ja": ("2026年11月27日 14:05", "12,345.5"),
         "ar": ("27 نوفمبر 2026، 14:05", "12,345.5"),
     }
+
+
+@pytest.mark.parametrize(
+    ("said", "isolates"),
+    [
+        ("حُذف «%(query)s».", "حُذف «\u2068%(query)s\u2069»."),
+        ("%(name)s: %(n)s من %(total)s", "\u2068%(name)s\u2069: %(n)s من %(total)s"),
+        ('<a href="/%(name)s/">«%(name)s»</a>', '<a href="/%(name)s/">«\u2068%(name)s\u2069»</a>'),
+        ("<code>run %(name)s</code> %(host)s:%(port)s", "<code>run %(name)s</code> %(host)s:%(port)s"),
+    ],
+)
+def test_texts_of_people_are_isolated_in_sentences_that_run_from_right_to_left(
+    said: str, isolates: str, tmp_path: Path
+) -> None:
+    assert isolated(said) == isolates
+    for language, shown in (("ar", isolates), ("de", said)):
+        catalog_write(tmp_path, language, {"One": said}, {"Two": said})
+        catalogs_compile(tmp_path)
+        there = tmp_path / language / "LC_MESSAGES"
+        with (there / "django.mo").open("rb") as file:
+            assert gettext.GNUTranslations(file).gettext("One") == shown
+        words = (there / "djangojs.js").read_text()
+        assert shown.replace('"', '\\"') in words

@@ -436,7 +436,7 @@ def test_the_page_asks_once_and_the_report_is_where_others_are(home: Path) -> No
             else [side.tenant.slug, row.pk]
         )
         page = reverse(f"{label.partition('.')[0]}:{name}", args=args)
-        assert "Delete removes the" in client.get(page).content.decode()
+        assert "Delete removes only the" in client.get(page).content.decode()
         assert client.post(page, {"confirm": "no"}).status_code == 422
         hold_place(tenant=side.tenant, actor=actor_of(side.people["owner"]), reason="Case")
         held = client.post(page, {"confirm": "erase"})

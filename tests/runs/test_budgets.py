@@ -281,7 +281,7 @@ def test_job_stops_at_its_own_budget(cast: Cast, monkeypatch: pytest.MonkeyPatch
     assert (
         ask(cast, monkeypatch, billing_account=BillingAccount(cast.tenant.pk, job_id=job.pk)).text == "Fine."
     )
-    with pytest.raises(CompletionFailed, match="budget of this job"):
+    with pytest.raises(CompletionFailed, match="This job's budget"):
         ask(cast, monkeypatch, billing_account=BillingAccount(cast.tenant.pk, job_id=job.pk))
     assert ask(cast, monkeypatch).text == "Fine."  # the rest of the workspace has no budget
 

@@ -193,7 +193,9 @@ def _formed(run: Run, form: Output | None) -> tuple[Any, str]:
     if is_extractive(run.model):
         return (
             None,
-            gettext_noop("No language model wrote this answer, so it isn't in the required format: it quotes the documents."),
+            gettext_noop(
+                "No language model wrote this answer, so it isn't in the required format: it quotes the documents."
+            ),
         )
     value, problem = form.parse(run.answer)
     if problem and run.status != RunStatus.COMPLETED:

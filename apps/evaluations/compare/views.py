@@ -30,6 +30,7 @@ from apps.evaluations.results.labels import label, money_told
 from apps.evaluations.results.withheld import rows_hidden
 from apps.evaluations.results.word_diff import word_diff
 from apps.evaluations.scorers.turns import said_before
+from basics import texts
 from basics.errors import Conflict, DomainError, Missing
 from web.requests import TenantRequest, allowed
 from web.views.members import posted_id
@@ -214,7 +215,7 @@ def _calls_told(scores: Sequence[Score]) -> tuple[list[str], list[dict[str, str]
     changes: list[dict[str, str]] = []
     for score in scores:
         if score.name == "forbidden_tools" and score.reason:
-            told.append(_("Forbidden tools were used. %(reason)s") % {"reason": score.reason})
+            told.append(_("Forbidden tools were used. %(reason)s") % {"reason": texts.told(score.reason)})
         for gap in score.details.get("differences", ()):
             if gap["is_missing"]:
                 told.append(_("%(name)s was not called.") % {"name": gap["name"]})

@@ -1,4 +1,7 @@
-"""Why the policy decided so, in the reader's language: decisions and the call log keep an English sentence, as models read it."""
+"""Why the policy decided so, in the reader's language.
+
+Decisions and the call log keep an English sentence, which models read too.
+"""
 
 from __future__ import annotations
 

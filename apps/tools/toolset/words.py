@@ -23,7 +23,9 @@ class ToolWords:
 
 
 _WORDS: Mapping[str, ToolWords] = {
-    "calculate": ToolWords(_("Calculator"), _("Calculates exactly instead of leaving arithmetic to the model.")),
+    "calculate": ToolWords(
+        _("Calculator"), _("Calculates exactly instead of leaving arithmetic to the model.")
+    ),
     "current_datetime": ToolWords(_("Date and time"), _("Tells the current date and time.")),
     "date_add": ToolWords(
         _("Add to a date"), _("Finds the date some days, weeks, months or years from another.")
@@ -56,8 +58,8 @@ _WORDS: Mapping[str, ToolWords] = {
     ),
     "write_file": ToolWords(_("Write a file"), _("Creates a file in a collection, or replaces one.")),
     "edit_file": ToolWords(_("Edit files"), _("Changes parts of files in a collection.")),
-    "delete_file": ToolWords(_("Delete a file"), _("Deletes a file of a collection. You can undo it.")),
-    "move_file": ToolWords(_("Move a file"), _("Moves a file of a collection, or renames it.")),
+    "delete_file": ToolWords(_("Delete a file"), _("Deletes a file from a collection. You can undo it.")),
+    "move_file": ToolWords(_("Move a file"), _("Moves or renames a file in a collection.")),
     "undo_change": ToolWords(_("Undo a file change"), _("Takes back an earlier change of files.")),
     "git_commit": ToolWords(
         _("Commit files"), _("Saves the files of a collection as a commit of its repository.")

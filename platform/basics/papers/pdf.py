@@ -78,9 +78,7 @@ def pdf_write(paper: Paper) -> bytes:
         flows += setter.block(block)
     notes = [setter.note(number, note) for number, note in enumerate(paper.notes, 1)]
     if setter.missing:
-        said = _(
-            "This PDF can't show %(scripts)s; […] marks each place. The Word file has everything."
-        )
+        said = _("This PDF can't show %(scripts)s; […] marks each place. The Word file has everything.")
         words = said % {"scripts": ", ".join(sorted(setter.missing))}
         flows.insert(1, _Flow(setter.paragraph([Run(words, italic=True)], 8.5), below=6))
     held = io.BytesIO()

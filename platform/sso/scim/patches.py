@@ -43,7 +43,9 @@ def patched(resource: Mapping[str, Any], body: Mapping[str, Any], names: Mapping
 def _apply(found: dict[str, Any], operation: Mapping[str, Any], names: Mapping[str, str]) -> None:
     kind, path = str(operation.get("op", "")).lower(), operation.get("path")
     if kind not in {"add", "replace", "remove"}:
-        raise ScimError(400, f"“{kind[:20]}” isn't an operation: use add, replace or remove.", "invalidSyntax")
+        raise ScimError(
+            400, f"“{kind[:20]}” isn't an operation: use add, replace or remove.", "invalidSyntax"
+        )
     value = operation.get("value")
     if path is None or path == "":
         if kind == "remove":

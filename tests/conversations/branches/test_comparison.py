@@ -331,7 +331,7 @@ def test_keeping_one_stops_the_other_and_can_be_feedback(cast: Cast) -> None:
     with tenant_scope(cast.tenant.pk):
         dataset_create(tenant=cast.tenant, actor=cast.actor("owner"), name="Preferred")
     page = client_of(cast, "owner").get(f"/t/{cast.tenant.slug}/datasets/from-feedback/").content.decode()
-    assert "Better than the answer of" in page
+    assert "Better than the answer by" in page
 
     alone = compare(cast, "Alone?", compare_with="")
     close(alone, "Yes.")
@@ -443,20 +443,20 @@ def test_files_links_and_forks_say_which_answer_was_kept(cast: Cast) -> None:
     close(second, "Two's.")
     text = told("markdown").markdown
     assert text.count("## Which?") == 2
-    assert text.count("none of them was kept yet") == 2
+    assert text.count("neither has been kept yet") == 2
     with tenant_scope(cast.tenant.pk):
         conversation = loaded(cast, first)[0]
         shared = shared_view(actor=who["actor"], share=share_create(**who, conversation=conversation))
         assert [turn.answer for turn in shared.turns] == ["One's.", "Two's."]
     act(cast, branches_services.turn_keep, second)
-    assert "Kept instead of the answer of" in told("markdown").markdown
+    assert "Kept instead of the answer by" in told("markdown").markdown
     facts = [(t["id"], t["alongside"], t["is_kept"]) for t in told("json").conversation["turns"]]
     assert facts == [(first.pk, second.pk, False), (second.pk, first.pk, True)]
     with tenant_scope(cast.tenant.pk):
         conversation = loaded(cast, first)[0]
         assert conversation_file(**who, conversation=conversation, form="docx").body[:2] == b"PK"
         shared = shared_view(actor=who["actor"], share=share_create(**who, conversation=conversation))
-        assert [turn.comparison for turn in shared.turns] == ["Kept instead of the answer of one."]
+        assert [turn.comparison for turn in shared.turns] == ["Kept instead of the answer by one."]
     fork = act(cast, branches_services.conversation_fork, second)
     with tenant_scope(cast.tenant.pk):
         assert [t.side for t in fork.turns.all()] == [None]

@@ -115,11 +115,11 @@ def stop(client: Client, name: str, cast: Cast, *args: int, follow: bool = True)
 def test_waiting_check_ends_at_the_click(cast: Cast, dataset: Dataset, member: Client) -> None:
     who: dict[str, Any] = {"tenant": cast.tenant, "actor": cast.actor("member"), "dataset": dataset}
     check = services.check_start(**who, kind="secrets")
-    assert 'aria-label="Stop the ' in page_of(member, "checks", cast, dataset.pk)
+    assert 'aria-label="Stop looking for ' in page_of(member, "checks", cast, dataset.pk)
     page = stop(member, "check", cast, dataset.pk, check.pk)
     assert page.redirect_chain[-1][0].endswith("#check-secrets")
     assert "Stopped" in page.content.decode()
-    assert 'aria-label="Stop the ' not in page.content.decode()
+    assert 'aria-label="Stop looking for ' not in page.content.decode()
     with tenant_scope(cast.tenant.pk):
         check.refresh_from_db()
         assert (check.status, check.error_message) == ("cancelled", "")

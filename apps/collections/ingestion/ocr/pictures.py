@@ -189,7 +189,8 @@ def _heif_register() -> None:
     raise ReadFailure(
         FailureCode.UNSUPPORTED_TYPE,
         _(
-            "This is a HEIC image, which this server can't read. Save it as JPEG or PNG and upload that; an iPhone takes JPEG photos if Settings, Camera, Formats is set to “Most "
+            "This is a HEIC image, which this server can't read. Save it as JPEG or PNG and upload that; an "
+            "iPhone takes JPEG photos if Settings, Camera, Formats is set to “Most "
             "Compatible”."
         ),
         data={"kind": "HEIC image"},

@@ -75,7 +75,9 @@ class Command(BaseCommand):
 
     def _remove(self, postgres: EmbeddedPostgres, options: dict[str, Any]) -> None:
         if not options["yes"]:
-            raise CommandError("This deletes the database with the data of all workspaces. Add --yes to confirm.")
+            raise CommandError(
+                "This deletes the database with the data of all workspaces. Add --yes to confirm."
+            )
         remove(settings.DATA_DIR)
         self.stdout.write("removed")
 
