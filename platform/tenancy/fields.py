@@ -142,7 +142,7 @@ class _ToldMixin:
         return name, f"django.db.models.{base.__name__}", args, kwargs
 
 
-class _AsRead(IContains):  # type: ignore[type-arg]
+class _AsRead(IContains):
     """Looks for words in a told text as it is read: the marks around its values are between words that stand together."""
 
     def process_lhs(self, *args: Any, **kwargs: Any) -> Any:

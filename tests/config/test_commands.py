@@ -196,11 +196,22 @@ def examine() -> dict[str, Any]:
 @pytest.mark.django_db
 def test_doctor_finds_the_parts_well(settings, tmp_path: Path):
     settings.DATA_DIR = tmp_path
+    settings.CSRF_TRUSTED_ORIGINS = ["https://kb.example.org"]
     Worker.objects.create(name="w")
     found = examine()
     assert set(found) == {
         *("database", "postgres", "vector", "walls", "migrations", "queue", "worker"),
-        *("embedder", "listen", "models", "disk", "data directory", "storage", "files", "backup"),
+        *(
+            "embedder",
+            "listen",
+            "models",
+            "disk",
+            "data directory",
+            "storage",
+            "files",
+            "backup",
+            "mail links",
+        ),
     }
     bad = {name for name, check in found.items() if not check.ok}
     assert bad <= {"embedder"}, "only the model may not be prepared in a fresh folder"

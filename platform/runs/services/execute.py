@@ -307,11 +307,8 @@ def _run_begin(
 
 def _resumed(run: Run) -> _Start:
     run_holds_release(run.pk)  # Of calls that died with the attempt before.
-    turns = []
-    for data in RunStep.objects.filter(run=run).order_by("index").values_list("turn", flat=True):
-        message = message_from_json(data)
-        if isinstance(message, Turn):
-            turns.append(message)
+    steps = RunStep.objects.filter(run=run).order_by("index").values_list("turn", flat=True)
+    turns = [turn for turn in map(message_from_json, steps) if isinstance(turn, Turn)]
     rows = {call_key(r.step, r.call_id): r for r in ToolCall.objects.filter(run=run)}
     return _Start(
         history=[message_from_json(data) for data in run.request["history"]],

@@ -288,7 +288,7 @@ def test_two_tabs_that_keep_different_answers_at_once_leave_one_kept_and_its_bra
         for tab in tabs:
             tab.result(PATIENCE_S)
     mine = kept(first, second)
-    assert sorted(mine) == [False, True], "one alone"
+    assert mine in ([False, True], [True, False]), "one alone"
     assert listed(cast, first) == [(first, second)[mine.index(True)].pk]
 
 
