@@ -74,7 +74,9 @@ def take(url: str, email: str, password: str) -> None:
     from playwright.sync_api import expect, sync_playwright
 
     from tests.browser.portal import Portal
+    from tests.patience import PATIENCE_S
 
+    expect.set_options(timeout=PATIENCE_S * 1000)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=shutil.which("chromium") or shutil.which("chromium-browser"),
@@ -83,6 +85,7 @@ def take(url: str, email: str, password: str) -> None:
         page = browser.new_context(
             base_url=url, viewport={"width": 1440, "height": 900}, color_scheme="light"
         ).new_page()
+        page.set_default_timeout(PATIENCE_S * 1000)
         page.goto("/accounts/login/")
         page.get_by_label("Email").fill(email)
         page.get_by_label("Password", exact=True).fill(password)
@@ -92,14 +95,14 @@ def take(url: str, email: str, password: str) -> None:
         portal.open("collections/")
         page.locator(".ccard").first.click()
         for row in page.locator("#documents tr").all():
-            expect(row.get_by_text("Ready", exact=True)).to_be_visible(timeout=120_000)
+            expect(row.get_by_text("Ready", exact=True)).to_be_visible()
         for question in (EARLIER, QUESTION):  # the first one finds the worker's model cold
             portal.open()
             portal.ask(question, "extractive")
             portal.wait_end()
         portal.answer.locator("button.cite").first.click()
         expect(page.locator("details.src[open] .leaf mark")).to_be_visible()
-        page.wait_for_load_state("networkidle", timeout=10_000)
+        page.wait_for_load_state("networkidle")
         page.mouse.move(700, 700)
         page.screenshot(path=HERE / "chat.png")
         portal.open("collections/")
@@ -121,6 +124,17 @@ def take(url: str, email: str, password: str) -> None:
         portal.open(compared)
         page.screenshot(path=HERE / "compare.png", clip={"x": 0, "y": 0, "width": 1440, "height": 716})
         browser.close()
+    for path in HERE.glob("*.png"):
+        shrink(path)
+
+
+def shrink(path: Path) -> None:
+    """Write a picture with 256 colours: a page has hardly more, and a clone carries each picture for ever."""
+    from PIL import Image
+
+    with Image.open(path) as picture:
+        small = picture.convert("RGB").quantize(256, dither=Image.Dither.NONE)
+    small.save(path, optimize=True)
 
 
 if __name__ == "__main__":

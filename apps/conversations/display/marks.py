@@ -105,7 +105,8 @@ def marks_of(message: Any) -> list[Mark]:
 
 def compared_of(message: Any) -> str:
     """Return the line that says what the sentences of a stored answer were compared with; "" where none is kept."""
-    return getattr(message, "compared", "") or ""
+    line: str = getattr(message, "compared", "") or ""
+    return line
 
 
 def text_marked(text: str, marks: Iterable[Mark]) -> str:
