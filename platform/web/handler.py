@@ -20,7 +20,9 @@ class Handler(ASGIHandler):
     def load_middleware(self, is_async: bool = False) -> None:
         """Make the chain as WSGI has it, and lead into it from the event loop."""
         super().load_middleware(is_async=False)
-        self._middleware_chain = self.adapt_method_mode(is_async, self._middleware_chain, method_is_async=False)
+        self._middleware_chain = self.adapt_method_mode(
+            is_async, self._middleware_chain, method_is_async=False
+        )
 
 
 def application_make() -> Handler:
