@@ -57,7 +57,7 @@ def main() -> None:
     before, started = load(), time.monotonic()
     with (
         database() as url,
-        product(MODEL, MALLOC_ARENA_MAX="2", GROUNDWORK_LOG_FORMAT="json") as (stack, logs),
+        product(MODEL, GROUNDWORK_LOG_FORMAT="json") as (stack, logs),
     ):
         assert stack.web is not None
         assert stack.worker is not None
