@@ -7,6 +7,8 @@ functions, for which these hops cost as much processor time as two statements.
 
 from __future__ import annotations
 
+from typing import Any
+
 import django
 from django.core.handlers.asgi import ASGIHandler
 
@@ -16,6 +18,8 @@ class Handler(ASGIHandler):
 
     A view that is a coroutine runs in the event loop that serves the request, as before, and its thread waits for it.
     """
+
+    _middleware_chain: Any
 
     def load_middleware(self, is_async: bool = False) -> None:
         """Make the chain as WSGI has it, and lead into it from the event loop."""
