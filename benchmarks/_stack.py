@@ -98,7 +98,7 @@ def product(models: str, **env: str) -> Iterator[tuple]:
             DJANGO_SETTINGS_MODULE=os.environ["DJANGO_SETTINGS_MODULE"],
             DATABASE_URL=os.environ["DATABASE_URL"],
             GROUNDWORK_JOB_LEASE_S="30",
-            **env,
+            **{"MALLOC_ARENA_MAX": "2", **env},  # as config.up and the image have it
         )
         try:
             stack.start_web()

@@ -3,10 +3,11 @@
 Rounds of the same work: pages of the portal, searches over REST, uploads, answers with a reader on the stream, exports. After
 each round, when no job is under way, the memory of web server and worker is read (USS: what would be free if it ended). Work is
 counted and not timed, so a busy machine only takes longer. The first rounds fill caches and pools up and don't count; growth is
-the slope over the others, by the median of all pairs (Theil-Sen), which one odd round doesn't move.
+the slope over the others, by the median of all pairs (Theil-Sen), which one odd round doesn't move. Told as well: how far
+memory was from its median after the first ten minutes, which tables grew, and what the processes logged as errors.
 
-Run: python -m benchmarks.soak [--rounds 10] [--requests 500]. Starts an embedded database of its own. Bar: web and worker grow
-by at most 1 MB for each thousand requests.
+Run: python -m benchmarks.soak [--rounds 10 | --minutes 120] [--requests 500]. Starts an embedded database of its own. Bars: web
+and worker grow by at most 1 MB for each thousand requests, and log no error.
 """
 
 from __future__ import annotations
@@ -15,13 +16,19 @@ import argparse
 import asyncio
 import gc
 import itertools
+import json
+import os
 import statistics
 import sys
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
 
 import httpx2
 import psutil
+import psycopg
 from _common import write_result
 from _portal import Portal, person
 from _stack import database, load, product
@@ -31,6 +38,7 @@ MODEL = "fake-words40"
 CLIENTS = 4
 WARM = 3
 """Rounds that don't count."""
+WARM_MINUTES = 10
 BAR = 1.0
 QUESTIONS = ("notice period", "When does the lease end?", "thirty days", "deposit", "first day of the month")
 
@@ -39,31 +47,65 @@ def main() -> None:
     """Measure and write results/soak.json."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=10)
+    parser.add_argument(
+        "--minutes", type=float, help="begin no further round after so long, instead of --rounds"
+    )
     parser.add_argument("--requests", type=int, default=500, help="of one round")
     args = parser.parse_args()
     if args.rounds < WARM + 2:
         parser.error(f"--rounds: give {WARM + 2} or more, since {WARM} don't count")
-    before = load()
-    with database(), product(MODEL, MALLOC_ARENA_MAX="2") as (stack, _):
+    before, started = load(), time.monotonic()
+    with (
+        database() as url,
+        product(MODEL, GROUNDWORK_LOG_FORMAT="json") as (stack, logs),
+    ):
         assert stack.web is not None
         assert stack.worker is not None
         world = World(stack.port)
-        rows = []
-        for number in range(args.rounds):
+        rows: list[dict[str, float]] = []
+        sizes: list[dict[str, int]] = []
+        began = time.monotonic()
+        for number in numbers(args.rounds, args.minutes, started):
             world.work(args.requests)
             world.settle()
             row = {
+                "minutes": (time.monotonic() - began) / 60,
                 "requests": (number + 1) * args.requests,
                 **memory(stack.web.pid, "web"),
                 **memory(stack.worker.pid, "worker"),
             }
             rows.append(row)
+            sizes.append(table_rows(url))
             print("  ".join(f"{name} {value:.1f}" for name, value in row.items()), flush=True)
+        errors = errors_logged(logs)
     grown = {f"{name}_mb_per_1000": slope(rows, f"{name}_uss_mb") for name in ("web", "worker")}
-    result = {"rounds": rows, "kinds": world.counts, **grown, "load_before": before, "load_after": load()}
-    print({**grown, "passed": (passed := max(grown.values()) <= BAR)})
+    apart = {f"{name}_apart": apart_most(rows, f"{name}_uss_mb") for name in ("web", "worker")}
+    since, until = sizes[min(WARM, len(sizes) - 1)], sizes[-1]
+    result = {
+        "rounds": rows,
+        "kinds": world.counts,
+        **grown,
+        **apart,
+        "errors": errors,
+        "tables_grown": {
+            name: [since.get(name, 0), count] for name, count in until.items() if count > since.get(name, 0)
+        },
+        "load_before": before,
+        "load_after": load(),
+    }
+    passed = max(grown.values()) <= BAR and not errors
+    print({**grown, **apart, "errors": len(errors), "passed": passed})
     print(write_result("soak", result))
     sys.exit(0 if passed else 1)
+
+
+def numbers(rounds: int, minutes: float | None, began: float) -> Iterator[int]:
+    """Yield the number of each round that there is to be; the minutes count from a moment of the monotonic clock."""
+    for number in itertools.count():
+        is_over = number >= rounds if minutes is None else time.monotonic() - began >= 60 * minutes
+        if is_over and number >= WARM + 2:
+            return
+        yield number
 
 
 class World:
@@ -165,6 +207,36 @@ def memory(pid: int, name: str) -> dict[str, float]:
         f"{name}_uss_mb": sum(i.uss for i in infos) / 1e6,
         f"{name}_pss_mb": sum(i.pss for i in infos) / 1e6,
     }
+
+
+def apart_most(rows: list[dict[str, float]], name: str) -> float:
+    """Return by which share a value was apart from its median at most, after the first ten minutes and rounds."""
+    values = [row[name] for row in rows[WARM:] if row["minutes"] >= WARM_MINUTES] or [rows[-1][name]]
+    middle = statistics.median(values)
+    return max(abs(value - middle) for value in values) / middle
+
+
+def table_rows(url: str) -> dict[str, int]:
+    """Return how many rows each table of the benchmark's database has; the URL is that of the server's superuser."""
+    own = urlsplit(url)._replace(path=urlsplit(os.environ["DATABASE_URL"]).path)
+    with psycopg.connect(urlunsplit(own)) as line:
+        names = [name for (name,) in line.execute("SELECT relname FROM pg_stat_user_tables ORDER BY relname")]
+        counted = ((name, line.execute(f'SELECT count(*) FROM "{name}"').fetchone()) for name in names)
+        return {name: row[0] for name, row in counted if row is not None}
+
+
+def errors_logged(logs: Path) -> list[str]:
+    """Return the first lines that say of an error in what web server and worker have logged."""
+    found = []
+    for file in sorted(logs.glob("*.log")):
+        for line in file.read_text(errors="replace").splitlines():
+            try:
+                level = str(json.loads(line).get("level", "")).lower()
+            except (ValueError, AttributeError):
+                level = "error" if "Traceback" in line else ""
+            if level in ("error", "critical"):
+                found.append(f"{file.name}: {line[:500]}")
+    return found[:50]
 
 
 def slope(rows: list[dict[str, float]], name: str) -> float:

@@ -107,15 +107,15 @@ class BlockingThreads:
                 self._idle -= 1
                 self._calls.put(call)
                 return
-        threading.Thread(target=self._work, args=(call,), name="lane-blocking", daemon=True).start()
+        self._calls.put(call)  # not as an argument, which a thread keeps for as long as it lives
+        threading.Thread(target=self._work, name="lane-blocking", daemon=True).start()
 
-    def _work(self, first: _Call) -> None:
-        call: _Call | None = first
+    def _work(self) -> None:
         try:
-            while call is not None:
+            while (call := self._next()) is not None:
                 # Idle before anybody hears of the outcome: who calls again at once finds this thread, and starts none.
                 call.run(self._be_idle)
-                call = self._next()
+                del call  # and all of the run that its function knows, while this waits for the next one
         finally:
             connections.close_all()
 

@@ -67,7 +67,8 @@ class RunReservations:
         has_budget: bool | None = None,
     ) -> None:
         self._billing_account, self._in_db, self._run_id = billing_account, in_db, run_id
-        self._reserve = reserve or self._reserve_alone
+        # Not _reserve_alone in its place: bound to this and kept by it, it would wait for the collector.
+        self._reserve = reserve
         self._held: list[int] = []
         self._none_until = 0.0
         self.known(has_budget)
@@ -95,7 +96,7 @@ class RunReservations:
         asked = reservation_request(quote)
         until, pause = time.monotonic() + HELD_WAIT_S, _FIRST_PAUSE_S
         while True:
-            reserved = await self._reserve(asked)
+            reserved = await (self._reserve or self._reserve_alone)(asked)
             refusal = reserved.refusal
             if refusal is None:
                 break

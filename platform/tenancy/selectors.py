@@ -164,8 +164,10 @@ def _opened(key: ApiKey, role: str | None) -> tuple[Tenant, Actor] | None:
 
 def key_actor(row: ApiKey) -> Actor | None:
     """Return the actor of a key that is in force, with the rights of this moment; None when its person has left."""
+    if row.user_id is None:
+        return _acting(row, None)
     people = Membership.objects.filter(tenant_id=row.tenant_id, user_id=row.user_id, user__is_active=True)
-    return _acting(row, people.values_list("role", flat=True).first() if row.user_id else None)
+    return _acting(row, people.values_list("role", flat=True).first())
 
 
 def _acting(row: ApiKey, role: str | None) -> Actor | None:

@@ -53,6 +53,7 @@ class Interrupter:
         self.deadline_set(None)
         if self._watcher is not None:
             self._watcher.cancel()
+            self._watcher = None
 
     def deadline_set(self, when: float | None) -> None:
         """End awaits from this time of the event loop's clock on; None for no deadline. Replaces an earlier one."""

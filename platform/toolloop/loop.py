@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import replace
-from typing import Any, Literal, cast
+from typing import Any, ClassVar, Literal, cast
 
 from toolloop.calls import CallRunner
 from toolloop.compaction import Compactor
@@ -104,7 +104,6 @@ class _Run:
         self.notes: list[str] = []
         self.problem = ""  # What is wrong with an answer that is taken all the same.
         self.state: State = "ask"
-        self._states = {"ask": self._ask, "answer": self._answer, "judge": self._judge}
         self.final = False  # Whether the turn is the last one, because a limit is met.
         self.answered: Mapping[str, ToolResult] = {}  # Calls of the turn that an earlier attempt ran.
         self.is_decided = False  # Whether decisions are about the calls of the turn.
@@ -142,7 +141,7 @@ class _Run:
         self._resume(opened.turn, opened.answered)
         try:
             while self.state != "over":
-                async with aclosing(self._states[self.state]()) as happened:
+                async with aclosing(self._states[self.state](self)) as happened:
                     async for event in happened:
                         yield event
         except Interrupted:
@@ -257,6 +256,13 @@ class _Run:
         self.turns.clear()
         self.step += 1
         self.state = "ask"
+
+    # Of the class: methods bound to a run, kept by it, would keep it with all that was said until the collector comes.
+    _states: ClassVar[Mapping[str, Callable[[_Run], AsyncGenerator[Event, None]]]] = {
+        "ask": _ask,
+        "answer": _answer,
+        "judge": _judge,
+    }
 
     def _unfit(self, turn: Turn, problem: str) -> RunFinished:
         """End the run with an answer that nothing brought into the form asked for.

@@ -2,10 +2,12 @@
 
 Django's own handler for ASGI goes back to the loop for its innermost part, and from there to the thread again for each
 view that isn't a coroutine, for each ``process_view`` of a middleware and for rendering. Nearly all views here are plain
-functions: on the way to a short answer these hops cost more processor time than the view.
+functions, for which these hops cost as much processor time as two statements.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import django
 from django.core.handlers.asgi import ASGIHandler
@@ -17,10 +19,14 @@ class Handler(ASGIHandler):
     A view that is a coroutine runs in the event loop that serves the request, as before, and its thread waits for it.
     """
 
+    _middleware_chain: Any
+
     def load_middleware(self, is_async: bool = False) -> None:
         """Make the chain as WSGI has it, and lead into it from the event loop."""
         super().load_middleware(is_async=False)
-        self._middleware_chain = self.adapt_method_mode(is_async, self._middleware_chain, method_is_async=False)
+        self._middleware_chain = self.adapt_method_mode(
+            is_async, self._middleware_chain, method_is_async=False
+        )
 
 
 def application_make() -> Handler:

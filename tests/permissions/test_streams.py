@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from asgiref.sync import sync_to_async
 from django.conf import settings
-from django.core.asgi import get_asgi_application
 from django.test import AsyncClient
 from django.urls import reverse
 
@@ -20,6 +19,7 @@ from tests.factories import actor_of
 from tests.permissions.rows import API, PORTAL, Row
 from tests.permissions.test_matrix import least, most_refused, url_arguments
 from tests.permissions.world import Side
+from web.handler import application_make
 
 STREAMS = [r for r in (*PORTAL, *API) if r.is_stream]
 PAGES = [r for r in STREAMS if not r.url.startswith("api:")]
@@ -118,7 +118,7 @@ async def test_head_of_a_stream_has_its_headers_and_ends_at_once():
     async def receive() -> Any:
         return received.pop() if received else await asyncio.Event().wait()
 
-    await get_asgi_application()(scope, receive, send)
+    await application_make()(scope, receive, send)
     assert sent[0]["status"] == 200
     assert (b"Content-Type", b"text/event-stream") in sent[0]["headers"]
 

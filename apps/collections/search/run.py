@@ -358,6 +358,8 @@ def _vectors(begun: Sequence[_Embedding], indexes: Indexes, language: str) -> tu
         except DomainError as error:
             log.warning("search_without_vectors", space=str(space), code=error.code)
             failed.append(f"{space}: {error.message}")
+            # Its frames hold the error, and so would stay with all of the caller's run.
+            error.__traceback__ = None
             continue
         graphs = [indexes.graphs[pk, space.pk] for pk in pks if (pk, space.pk) in indexes.graphs]
         scanned = [pk for pk in pks if (pk, space.pk) not in indexes.graphs]
