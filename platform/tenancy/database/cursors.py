@@ -229,8 +229,8 @@ class ScopedCursor(_Scoped, Cursor):
     def _ask(self, wanted: str | None, call: bytes) -> None:
         """Send an EXECUTE behind the scope that its transaction lacks, with the BEGIN of one that begins.
 
-        libpq waits for its rows: psycopg waits by generators that look for signals meanwhile, which costs a short statement
-        a third of its processor time here. Signals come to the main thread, so there it is psycopg that waits.
+        libpq waits for its rows: psycopg waits by generators that look for signals meanwhile, which costs processor time.
+        Signals come to the main thread, so there it is psycopg that waits.
 
         Raises:
             psycopg.Error: as by ``execute``.
