@@ -140,7 +140,8 @@ def examine(
         problems.append(f"{name} {look}: wider than the window: {wider}")
     if page.evaluate("typeof window.axe") == "undefined":
         source = AXE.read_text()
-        page.add_init_script(source)  # the pages to come have it: to be sent with each takes 40 ms of the processor
+        # The pages to come have it: sending it with each takes 40 ms of the processor.
+        page.add_init_script(source)
         page.evaluate(source + ";0")
     problems += [f"{name} {look}: {v}" for v in page.evaluate(RUN_AXE, [without, HOW])]
 

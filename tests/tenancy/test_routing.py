@@ -16,7 +16,8 @@ from django.test.utils import CaptureQueriesContext
 
 from apps.collections.models import Collection, Document
 from runs.stream import aclose, rows_read
-from tenancy.database.cursors import OWN, tenant_named
+from tenancy.database.cursors import tenant_named
+from tenancy.database.prepared import OWN
 from tenancy.models import Membership
 from tenancy.scope import platform_scope, tenant_scope
 from tests.cast import Cast

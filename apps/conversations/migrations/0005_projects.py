@@ -18,7 +18,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='conversation',
             name='archived_at',
-            field=models.DateTimeField(help_text='When its owner put it away; the next question brings it back.', null=True),
+            field=models.DateTimeField(help_text='When its owner archived it; the next question brings it back.', null=True),
         ),
         migrations.AddField(
             model_name='conversation',

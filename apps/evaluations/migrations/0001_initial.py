@@ -61,7 +61,7 @@ class Migration(InitialMigration):
                 ('position', models.PositiveSmallIntegerField()),
                 ('name', models.CharField(max_length=160)),
                 ('target', models.JSONField(help_text='See apps.evaluations.arms.targets.')),
-                ('stopped_at', models.DateTimeField(help_text='When it was stopped early because another arm beats it.', null=True)),
+                ('stopped_at', models.DateTimeField(help_text='When it was stopped early because another arm did better.', null=True)),
                 ('stop_reason', models.CharField(blank=True, max_length=400)),
             ],
             options={

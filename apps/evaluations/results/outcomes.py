@@ -23,7 +23,7 @@ from tenancy.actors import Actor
 
 _MOST_TEXT = 4_000
 _QUOTE_HEAD = 80
-_ENDS = {
+_ENDS: dict[str, str] = {
     RunStatus.STOPPED: gettext_noop("The run was stopped."),
     RunStatus.FAILED: gettext_noop("The run failed."),
 }

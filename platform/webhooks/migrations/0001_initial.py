@@ -25,7 +25,7 @@ class Migration(InitialMigration):
                 ('secret_encrypted', models.BinaryField()),
                 ('is_enabled', models.BooleanField(default=True)),
                 ('failures', models.PositiveSmallIntegerField(default=0, help_text='Events in a row that could not be delivered; a delivered one resets it.')),
-                ('disabled_at', models.DateTimeField(help_text='When it was switched off because of its failures.', null=True)),
+                ('disabled_at', models.DateTimeField(help_text='When it was switched off after repeated failures.', null=True)),
                 ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
                 ('updated_at', models.DateTimeField(auto_now=True)),
             ],
