@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from asgiref.sync import iscoroutinefunction, markcoroutinefunction
 from django.apps import apps
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
-from django.utils.decorators import sync_and_async_middleware
 
 from audit.content_addresses import ADMIN_MODELS, DOORS
 from audit.reads import content_read, documents_noted
 from tenancy.actors import Actor
-from tenancy.database.waiting import in_db
 from tenancy.permissions import ACTIONS
 from tenancy.scope import platform_scope
 
@@ -24,29 +21,17 @@ _WRITTEN = frozenset(
 _ADMIN = "admin:"
 
 
-@sync_and_async_middleware
 def reads_recorded(get_response: Callable[[HttpRequest], Any]) -> Callable[[HttpRequest], Any]:
     """Middleware: the innermost, so that it sees what a view answers. A read that can't be written is refused."""
-    if iscoroutinefunction(get_response):
 
-        async def middleware(request: HttpRequest) -> HttpResponseBase:
-            with documents_noted() as documents:
-                response: HttpResponseBase = await get_response(request)
-            if _is_read(request, response):
-                await in_db(_record, request, documents)
-            return response
-
-        markcoroutinefunction(middleware)
-        return middleware
-
-    def sync_middleware(request: HttpRequest) -> HttpResponseBase:
+    def middleware(request: HttpRequest) -> HttpResponseBase:
         with documents_noted() as documents:
             response: HttpResponseBase = get_response(request)
         if _is_read(request, response):
             _record(request, documents)
         return response
 
-    return sync_middleware
+    return middleware
 
 
 def door_of(request: HttpRequest) -> tuple[str, str]:

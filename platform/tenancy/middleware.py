@@ -12,23 +12,20 @@ middleware has ended, so a stream enters the scope itself.
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 from urllib.parse import quote, urlsplit
 
 from allauth.mfa.models import Authenticator
 from allauth.mfa.utils import is_mfa_enabled
-from asgiref.sync import iscoroutinefunction, markcoroutinefunction
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
-from django.utils.decorators import sync_and_async_middleware
 from django.utils.translation import gettext as _
 
 from tenancy.database import replica
-from tenancy.database.waiting import in_db
 from tenancy.entrances import CLOSED, Problem, entrance_problem, is_contained
 from tenancy.lagging import write_noted, writes_of_person_noted
 from tenancy.models import Role, Tenant
@@ -151,25 +148,10 @@ def _written(request: Any, response: Any) -> None:
         writes_of_person_noted(request.user)
 
 
-@sync_and_async_middleware
 def tenant_from_url(get_response: Callable[[HttpRequest], Any]) -> Callable[[HttpRequest], Any]:
     """Middleware: see the module's text."""
-    if iscoroutinefunction(get_response):
-        inner: Callable[[HttpRequest], Awaitable[HttpResponse]] = get_response
 
-        async def middleware(request: HttpRequest) -> HttpResponse:
-            scope, refusal = await in_db(_enter, request)
-            if refusal is not None:
-                return refusal
-            with scope:
-                response = await inner(request)
-            await in_db(_written, request, response)
-            return response
-
-        markcoroutinefunction(middleware)
-        return middleware
-
-    def sync_middleware(request: HttpRequest) -> HttpResponse:
+    def middleware(request: HttpRequest) -> HttpResponse:
         scope, refusal = _enter(request)
         if refusal is not None:
             return refusal
@@ -178,4 +160,4 @@ def tenant_from_url(get_response: Callable[[HttpRequest], Any]) -> Callable[[Htt
         _written(request, response)
         return response
 
-    return sync_middleware
+    return middleware

@@ -6,40 +6,24 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from asgiref.sync import iscoroutinefunction, markcoroutinefunction
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
-from django.utils.decorators import sync_and_async_middleware
 
 from basics.metrics import HTTP_SECONDS
-from tenancy.database.waiting import in_db
 from tenancy.exposition import CONTENT_TYPE, metrics_text, token_given
 
 PATH = "/metrics"
 _UNMATCHED = "unmatched"  # an address that there isn't, a static file
 
 
-@sync_and_async_middleware
 def requests_measured(get_response: Callable[[HttpRequest], Any]) -> Callable[[HttpRequest], Any]:
     """Note how long each request took, by the name of its route: addresses hold names of workspaces and are no labels.
 
     ``/metrics`` is answered here, because Prometheus asks each process by its address, which is no host name that the
     server answers to, and by plain HTTP.
     """
-    if iscoroutinefunction(get_response):
 
-        async def middleware(request: HttpRequest) -> Any:
-            if _is_for_metrics(request):
-                return await in_db(_metrics, request)
-            began = time.perf_counter()
-            response = await get_response(request)
-            _note(request, response, began)
-            return response
-
-        markcoroutinefunction(middleware)
-        return middleware
-
-    def sync_middleware(request: HttpRequest) -> Any:
+    def middleware(request: HttpRequest) -> Any:
         if _is_for_metrics(request):
             return _metrics(request)
         began = time.perf_counter()
@@ -47,7 +31,7 @@ def requests_measured(get_response: Callable[[HttpRequest], Any]) -> Callable[[H
         _note(request, response, began)
         return response
 
-    return sync_middleware
+    return middleware
 
 
 def _note(request: HttpRequest, response: Any, began: float) -> None:

@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 from django.core.exceptions import DisallowedHost
 from django.http import HttpResponse
-from django.test import AsyncRequestFactory, Client, RequestFactory
+from django.test import AsyncRequestFactory, Client, RequestFactory, override_settings
+from django.urls import path
 
 from basics import metrics
 from tests.cast import make_cast
 from tests.exposition import parsed, said_here
-from web.metrics import requests_measured
+from web.handler import Handler
 
 TOKEN = "0123456789abcdef-secret"
 
@@ -106,12 +107,20 @@ def test_requests_are_counted_by_route_and_never_by_address() -> None:
     assert "address-of-mine" not in told
 
 
-def test_a_request_that_is_served_by_the_loop_counts_too() -> None:
+def test_a_view_that_is_served_by_the_loop_counts_too() -> None:
     async def answer(request) -> HttpResponse:
         return HttpResponse(status=503)
 
+    async def ask() -> None:
+        handler = Handler()
+        handler.load_middleware(is_async=True)
+        assert (await handler.get_response_async(AsyncRequestFactory().get("/slow"))).status_code == 503
+
     before = said_without_database()
-    asyncio.run(requests_measured(answer)(AsyncRequestFactory().get("/slow")))
+    with override_settings(
+        ROOT_URLCONF=(path("slow", answer, name="slow"),), MIDDLEWARE=["web.metrics.requests_measured"]
+    ):
+        asyncio.run(ask())
     assert said_without_database() - before == 1
 
 
@@ -119,7 +128,7 @@ def said_without_database() -> float:
     from prometheus_client import generate_latest
 
     said = parsed(generate_latest(metrics.registry_fresh()).decode())
-    return said.value("groundwork_http_request_seconds_count", status="5xx", route="unmatched")
+    return said.value("groundwork_http_request_seconds_count", status="5xx", route="slow")
 
 
 def test_labels_stay_few_whatever_comes(monkeypatch: pytest.MonkeyPatch) -> None:
