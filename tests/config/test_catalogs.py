@@ -32,7 +32,7 @@ PLURALS = {
 NAMED = re.compile(r"\|(?:date|time):(?P<quote>[\"'])(.+?)(?P=quote)")
 PLACEHOLDER = re.compile(r"%\((\w+)\)[a-z]")
 # What other programs or a scale of time read, the same in every language.
-INTERNATIONAL = {"c", "Y-m-d", "Y-m-d H:i:s", "Y-m-d H:i e"}
+INTERNATIONAL = {"c", "Y-m-d", "Y-m-d H:i:s", "Y-m-d H:i e", "U.u"}
 
 
 def found(text: str) -> dict[str, polib.POFile]:

@@ -20,7 +20,7 @@ KEPT_BY = (
     *(f"apps/evaluations/{room}/" for room in ("experiments", "trials", "arms", "failures", "sampling")),
     *(f"apps/evaluations/{room}/" for room in ("results", "scorers", "judges", "compare", "safety")),
     *(f"apps/conversations/{room}/" for room in ("answering", "turns", "traces")),
-    *("apps/datasets/tasks.py", "apps/evaluations/tasks.py", "apps/tools/tasks.py", "apps/tools/sources/"),
+    "apps/tools/sources/",
     *(f"platform/{package}/" for package in ("jobs", "runs", "budgets", "erasure", "webhooks")),
     *("platform/batches/", "platform/audit/pump.py", "platform/audit/sinks.py", "platform/exports/moves.py"),
 )
@@ -37,7 +37,7 @@ NOT_FOR_READERS = (
     *("apps/conversations/answering/prepare.py", "apps/conversations/answering/helpers.py"),
     *("apps/evaluations/arms/delivery.py", "apps/evaluations/arms/tool_sets.py"),
     *("platform/runs/erasing.py", "platform/runs/retention.py", "platform/runs/services/*"),
-    *("platform/batches/asking.py", "platform/batches/lines.py", "apps/tools/tasks.py"),
+    *("platform/batches/asking.py", "platform/batches/lines.py"),
     # rows and files, in the language of the documents or of the format
     *("apps/datasets/generation/rule_*.py", "apps/datasets/generation/by_rules.py"),
     *("apps/datasets/generation/prompt_injection.py", "apps/datasets/formats/huggingface.py"),
