@@ -132,13 +132,17 @@ class Group:
         return self.process.wait(timeout_s)
 
     def child(self, name: str) -> psutil.Process:
-        """The leader of a service."""
+        """The leader of a service; what was forked a moment ago has no session and no mark of its own yet."""
+        found: list[psutil.Process] = []
+        assert eventually(lambda: found.extend(self._leaders(name)) or found), f"no {name}"
+        return found[0]
+
+    def _leaders(self, name: str) -> Iterator[psutil.Process]:
         for process in psutil.Process(self.process.pid).children(recursive=True):
             with contextlib.suppress(psutil.NoSuchProcess, ProcessLookupError):
                 is_leader = os.getsid(process.pid) == process.pid
                 if is_leader and f"/{name}/" in process.environ().get(processes.MARK, ""):
-                    return process
-        raise AssertionError(f"no {name}")
+                    yield process
 
     def mark(self) -> str:
         return self.child("web").environ()[processes.MARK].partition("/")[0]

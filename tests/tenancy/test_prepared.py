@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import itertools
-import signal
-import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -15,26 +12,17 @@ from typing import Any
 
 import psycopg
 import pytest
-from django.db import (
-    DatabaseError,
-    DataError,
-    InterfaceError,
-    OperationalError,
-    connection,
-    transaction,
-)
+from django.db import DatabaseError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 from psycopg.types.json import Jsonb
 
 from apps.collections.models import Collection
-from tenancy.database import cursors, prepared
+from tenancy.database import prepared
 from tenancy.database.base import as_login_role
 from tenancy.scope import platform_scope, tenant_scope
 from tests.cast import Cast
 from tests.factories import make_collection
-from tests.patience import PATIENCE_S
 from tests.pgbouncer import pooled
-from tests.servers import wait_for
 
 pytestmark = pytest.mark.django_db(transaction=True)
 TABLE = Collection._meta.db_table
@@ -43,12 +31,6 @@ NAMES = f"SELECT name FROM {TABLE} ORDER BY name"
 BY_NAME = f"SELECT name FROM {TABLE} WHERE name = ANY (%s) ORDER BY name"
 ALL_NAMES = ["Ours", "Theirs"]
 FORCED = ("force_generic_plan", "force_custom_plan", "auto")
-
-
-@pytest.fixture(autouse=True)
-def _as_in_a_thread_of_a_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Tests run in the main thread, where psycopg waits, as it does for what isn't prepared.
-    monkeypatch.setattr(cursors, "_hears_signals", lambda: False)
 
 
 @pytest.fixture
@@ -288,86 +270,6 @@ def test_tenants_share_what_names_its_own_tenant(two: Cast) -> None:
                 for sql, params in asked:
                     assert _ask(sql, params) == own
     assert len(_held()) == len(asked)
-
-
-@transaction.atomic()
-def _begin_and_fail(rename: str) -> None:
-    assert _ask(rename, ["lost"]) == ["lost"]  # its message begins the transaction
-    _ask("SELECT 1 / %s", [0])
-
-
-def test_an_error_is_the_same_when_libpq_waits_and_a_transaction_is_one(
-    two: Cast, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rename = f"UPDATE {TABLE} SET description = %s WHERE name = 'Ours' RETURNING description"
-    for waits in (True, False):
-        monkeypatch.setattr(cursors, "_hears_signals", lambda waits=waits: waits)
-        with tenant_scope(two.tenant.pk):
-            for _ in range(4):
-                assert _ask("SELECT 1 / %s", [1]) == [1]
-                assert _ask(rename, ["kept"]) == ["kept"]
-            with pytest.raises(DataError) as failed:
-                _ask("SELECT 1 / %s", [0])
-            assert getattr(failed.value.__cause__, "sqlstate", "") == "22012"
-            with pytest.raises(DataError):
-                _begin_and_fail(rename)
-            assert _ask(f"SELECT description FROM {TABLE}") == ["kept"]
-            with connection.cursor() as closed:
-                pass
-            with pytest.raises(InterfaceError):
-                closed.execute(rename, ["late"])
-
-
-def test_a_server_that_ends_a_connection_is_an_operational_error(two: Cast) -> None:
-    with tenant_scope(two.tenant.pk):
-        for _ in range(4):
-            assert _ask() == ["Ours"]
-        (own,) = _session("SELECT pg_backend_pid()")[0]
-        with psycopg.connect(**_conninfo()) as other:
-            other.execute("SELECT pg_terminate_backend(%s, 60000)", [int(own)])
-        with pytest.raises(OperationalError):
-            _ask()
-        connection.close_if_unusable_or_obsolete()
-        assert _ask() == ["Ours"]
-
-
-def test_others_go_on_while_libpq_waits(two: Cast) -> None:
-    take = "SELECT pg_advisory_xact_lock(%s)"
-
-    def asked() -> None:
-        try:
-            with tenant_scope(two.tenant.pk):
-                for lock in (1, 1, 1, two.tenant.pk + 1_000):
-                    _ask(take, [lock])
-        finally:
-            connection.close()
-
-    with psycopg.connect(**_conninfo(), autocommit=True) as other, ThreadPoolExecutor(1) as threads:
-        other.execute("SELECT pg_advisory_lock(%s)", [two.tenant.pk + 1_000])
-        waiting = threads.submit(asked)
-        wait_for(
-            lambda: other.execute(
-                "SELECT 1 FROM pg_locks JOIN pg_database d ON d.oid = database AND datname = current_database() "
-                "WHERE locktype = 'advisory' AND NOT granted"
-            ).fetchone()
-        )
-        other.execute("SELECT pg_advisory_unlock(%s)", [two.tenant.pk + 1_000])
-        waiting.result(PATIENCE_S)
-
-
-def _interrupted() -> None:
-    threading.Timer(0.1, signal.raise_signal, [signal.SIGINT]).start()
-    _ask("SELECT pg_sleep(%s)", [int(PATIENCE_S)])
-
-
-def test_the_main_thread_is_interrupted_while_it_waits(two: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.undo()
-    with tenant_scope(two.tenant.pk):
-        for _ in range(4):
-            _ask("SELECT pg_sleep(%s)", [0])
-        with pytest.raises(KeyboardInterrupt):
-            _interrupted()
-        assert _ask() == ["Ours"]
 
 
 def test_what_cannot_be_prepared_is_sent_as_before(two: Cast) -> None:

@@ -15,7 +15,6 @@ is refused inside a transaction (``CREATE INDEX CONCURRENTLY``) needs the login 
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
@@ -27,8 +26,7 @@ from django.conf import settings
 from django.db.backends.postgresql.base import Cursor, ServerSideCursor
 from psycopg import sql
 from psycopg.abc import Params, Query
-from psycopg.adapt import Transformer
-from psycopg.pq import DiagnosticField, ExecStatus, Format, TransactionStatus
+from psycopg.pq import Format, TransactionStatus
 
 from tenancy.database.prepared import OWN
 from tenancy.scope import ALL, current
@@ -208,7 +206,7 @@ class ScopedCursor(_Scoped, Cursor):
         if call is None:
             return self._send(wanted, query, params, **options)
         try:
-            self._ask(wanted, call)
+            self._send(wanted, call, None)
         except _STALE:
             self._conn.prepared.forget()
             if not is_first:
@@ -225,34 +223,6 @@ class ScopedCursor(_Scoped, Cursor):
             return None
         call: bytes | None = self._conn.prepared.call(query, params, _role(scope), scope)
         return call
-
-    def _ask(self, wanted: str | None, call: bytes) -> None:
-        """Send an EXECUTE behind the scope that its transaction lacks, with the BEGIN of one that begins.
-
-        libpq waits for its rows: psycopg waits by generators that look for signals meanwhile, which costs processor time.
-        Signals come to the main thread, so there it is psycopg that waits.
-
-        Raises:
-            psycopg.Error: as by ``execute``.
-        """
-        raw = self._conn
-        if _hears_signals() or self.closed or raw._pipeline is not None:
-            self._send(wanted, call, None)
-            return
-        front = (*(() if wanted is None else scope_statements(wanted)), *self.front)
-        message = _joined(front).encode() + call
-        if not raw.autocommit and raw.pgconn.transaction_status == TransactionStatus.IDLE:
-            message = b"%s; %s" % (raw._get_tx_start_command(), message)
-        before, raw.scope_applied = raw.scope_applied, UNKNOWN
-        with raw.lock:
-            result = raw.pgconn.exec_(message)
-        if result.status == ExecStatus.FATAL_ERROR and result.error_field(DiagnosticField.SQLSTATE) is None:
-            raise psycopg.OperationalError(result.get_error_message())  # libpq's own: the server is gone
-        self._reset()
-        self._tx = Transformer(self)
-        self._check_results([result])
-        self._set_results([result])
-        raw.scope_applied = before if wanted is None else wanted
 
     def _send(self, wanted: str | None, query: Any, params: Params | None, **options: Any) -> Self:
         """Send a statement, behind the scope that its transaction lacks."""
@@ -336,10 +306,6 @@ class BinaryServerCursor(_Scoped, psycopg.ServerCursor[Any]):
         query = tenant_named(query, scope_wanted())
         self._apply()
         return super().execute(query, params, **options)
-
-
-def _hears_signals() -> bool:
-    return threading.current_thread() is threading.main_thread()
 
 
 @lru_cache(maxsize=4096)

@@ -34,7 +34,7 @@ def alive() -> list[str]:
     return sorted(
         type(one).__qualname__
         for one in gc.get_objects()
-        if type(one).__module__.startswith(("toolloop", "runs", "apps.tools.policy"))
+        if str(type(one).__module__).startswith(("toolloop", "runs", "apps.tools.policy"))
         and type(one).__qualname__ in OF_A_RUN
     )
 
