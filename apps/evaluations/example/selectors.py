@@ -29,7 +29,7 @@ class Part:
     Attributes:
         kind: ``conversation``, ``experiment``, ``dataset`` or ``collection``.
         label: what it is, for people.
-        name: its name; "" for another person's conversation.
+        name: its name; "" for a conversation, whose title is its owner's alone.
         url: its page; "" where the actor can't open it.
         stays: why a removal leaves it, as a sentence; "" when it goes.
     """
@@ -65,8 +65,8 @@ def example_parts(*, actor: Actor, example: Example) -> list[Part]:
     if conversation is not None:
         is_mine = conversation.user_id == actor.user_id
         url = reverse("conversations:detail", args=[slug, conversation.pk]) if is_mine else ""
-        name = conversation.title if is_mine else ""
-        found.append(Part("conversation", _("Conversation"), name, url, _conversation_stays(conversation)))
+        stays = _conversation_stays(conversation)
+        found.append(Part("conversation", _("Conversation"), "", url, stays))
     experiment = Experiment.objects.visible_to(actor).filter(pk=example.experiment_id or 0).first()
     kept = _experiment_stays(experiment) if experiment else ""
     if experiment is not None:

@@ -202,7 +202,7 @@ def _baseline(tenant: Tenant, actor: Actor, row: Example) -> float:
         baseline_set(tenant=tenant, actor=actor, arm=first, note="Part of the sample.")
     # Its person asked for a sample, not for news of each of its parts.
     for kind, pk in (("answer", row.conversation_id), ("experiment", row.experiment_id)):
-        mine = Notice.objects.filter(tenant=tenant, user_id=actor.user_id, kind=kind, object_id=pk or 0)
+        mine = Notice.objects.filter(tenant=tenant, user_id=actor.user_id or 0, kind=kind, object_id=pk or 0)
         mine.filter(read_at=None).update(read_at=timezone.now())
     row.step = ExampleStep.DONE
     return 0
@@ -235,7 +235,7 @@ def _records(actor: Actor, row: Example) -> list[Any]:
 def _conversation_gone(tenant: Tenant, actor: Actor, row: Example) -> None:
     """Delete the sample's conversation, whoever added the sample: nobody has written in it."""
     with transaction.atomic():
-        found = Conversation.objects.select_for_update().filter(tenant=tenant, pk=row.conversation_id)
+        found = Conversation.objects.select_for_update().filter(tenant=tenant, pk=row.conversation_id or 0)
         if (conversation := found.first()) is not None:
             audit_record(tenant=tenant, actor=actor, action="conversation.delete", object=conversation)
             conversation_remove(tenant, system_actor(tenant.pk, conversation.user_id), conversation)
@@ -243,13 +243,15 @@ def _conversation_gone(tenant: Tenant, actor: Actor, row: Example) -> None:
 
 def _experiment_gone(tenant: Tenant, actor: Actor, row: Example) -> None:
     with transaction.atomic():
-        found = Experiment.objects.select_for_update(of=("self",)).filter(tenant=tenant, pk=row.experiment_id)
+        found = Experiment.objects.select_for_update(of=("self",)).filter(
+            tenant=tenant, pk=row.experiment_id or 0
+        )
         if (experiment := found.first()) is not None:
             experiment_remove(tenant, actor, experiment, action="experiment.delete")
 
 
 def _dataset_gone(tenant: Tenant, actor: Actor, row: Example) -> None:
-    dataset = Dataset.objects.filter(tenant=tenant, pk=row.dataset_id).first()
+    dataset = Dataset.objects.filter(tenant=tenant, pk=row.dataset_id or 0).first()
     if dataset is not None:
         dataset_delete(tenant=tenant, actor=actor, dataset=dataset)
 
