@@ -199,7 +199,7 @@ def _baseline(tenant: Tenant, actor: Actor, row: Example) -> float:
         return _wait(row, _("Its question wasn't answered within an hour."))
     if experiment is not None and experiment.state == State.COMPLETED:
         first = experiment.arms.order_by("position").first()
-        baseline_set(tenant=tenant, actor=actor, arm=first, note="Part of the sample.")
+        baseline_set(tenant=tenant, actor=actor, arm=first)
     # Its person asked for a sample, not for news of each of its parts.
     for kind, pk in (("answer", row.conversation_id), ("experiment", row.experiment_id)):
         mine = Notice.objects.filter(tenant=tenant, user_id=actor.user_id or 0, kind=kind, object_id=pk or 0)
