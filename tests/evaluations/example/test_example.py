@@ -29,6 +29,7 @@ from tenancy.scope import tenant_scope
 from tests.cast import Cast
 from tests.collections.conftest import embedder, storage  # noqa: F401 - fixtures
 from tests.factories import make_collection
+from tests.permissions.world import make_row
 from tests.runs.support import take
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("storage", "embedder")]
@@ -160,11 +161,21 @@ def _keeps_what_people_made(cast: Cast) -> None:
         one = DatasetRow.objects.order_by("pk")[0]
         one.status = RowStatus.DRAFT
         one.save()
+        make_row(Document, cast.tenant, cast.user("owner"), collection=row.collection)
+        make_row(Turn, cast.tenant, cast.user("owner"), conversation=row.conversation)
         stays = example_remove(tenant=cast.tenant, actor=owner, example=row)
-        assert stays == ["The dataset stays: people have changed it."]
-        assert Dataset.objects.count() == 1
+        assert stays == [
+            "The conversation stays: its owner has asked more in it.",
+            "The dataset stays: people have changed it.",
+            "The collection stays: people have added documents to it.",
+        ]
+        assert (Conversation.objects.count(), Dataset.objects.count(), Collection.objects.count()) == (
+            1,
+            1,
+            1,
+        )
         assert not Experiment.objects.exists()
-        assert not Collection.objects.exists()
+        assert not Example.objects.exists()  # what is left is no sample's
 
 
 async def test_documents_that_failed_end_it_with_a_reason(cast: Cast, lane_threads: Executor):
