@@ -29,7 +29,7 @@ from apps.evaluations.experiments.services import ArmSpec, experiment_create, ex
 from apps.evaluations.models import EXAMPLE_ENDED, EXPERIMENT_ACTIVE, Example, ExampleStep, Experiment
 from apps.evaluations.models import ExperimentState as State
 from apps.evaluations.results.actors import kept_actor
-from basics.errors import Conflict, Invalid
+from basics.errors import Conflict, Invalid, Missing
 from basics.texts import gettext as _
 from jobs.context import JobContext
 from jobs.services import job_enqueue
@@ -77,8 +77,8 @@ def example_go_on(ctx: JobContext, *, pk: int) -> float | None:
         tenant = Tenant.objects.get(pk=ctx.tenant_id)
         if not Collection.objects.select_for_update(no_key=True).filter(tenant=tenant, pk=known).exists():
             return None
-        row: Example = Example.objects.select_for_update().get(pk=pk)
-        if row.step in EXAMPLE_ENDED:
+        row: Example | None = Example.objects.select_for_update().filter(pk=pk).first()
+        if row is None or row.step in EXAMPLE_ENDED:
             return None
         actor = kept_actor(tenant.pk, row.created_by_id, {"kind": "user"})
         wait_s = _STEPS[row.step](tenant, actor, row)
@@ -102,13 +102,16 @@ def example_remove(*, tenant: Tenant, actor: Actor, example: Example) -> list[st
 
     Raises:
         Denied: without the rights to delete collections and datasets.
+        Missing: somebody else has removed it meanwhile.
         Conflict: ``sample_busy``, its answers are still being written.
     """
     for right in ("collection.delete", "dataset.delete", "evaluation.write"):
         actor.require(right)
     with transaction.atomic():
         collection_lock(tenant, example.collection_id)
-        row: Example = Example.objects.select_for_update().get(pk=example.pk)
+        row: Example | None = Example.objects.select_for_update().filter(pk=example.pk).first()
+        if row is None:
+            raise Missing("sample")
         row.step = ExampleStep.REMOVED  # the job that makes it ends at its next step
         row.save(update_fields=["step"])
         audit_record(tenant=tenant, actor=actor, action="sample.remove", object=row)
