@@ -10,6 +10,7 @@ from apps.evaluations.models import (
     Arm,
     Assignment,
     Baseline,
+    Example,
     Experiment,
     FailureGroups,
     FailureTag,
@@ -172,6 +173,14 @@ class SamplingRuleAdmin(JournalAdmin):
     list_display = ("name", "is_active", "rate", "takes_doubtful", "budget_usd", "created_at")
     list_filter = ("is_active",)
     search_fields = ("name",)
+
+
+@admin.register(Example)
+class ExampleAdmin(JournalAdmin):
+    list_display = ("id", "collection", "step", "error", "dataset", "experiment", "created_by", "created_at")
+    list_filter = ("step",)
+    list_select_related = ("collection", "dataset", "experiment", "created_by")
+    search_fields = ("=collection__id", "collection__name")
 
 
 @admin.register(LiveSample)

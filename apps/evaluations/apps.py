@@ -26,6 +26,7 @@ class EvaluationsConfig(AppConfig):
         "JudgeCalibration": "names: name author curve",
         "JudgeCheck": "names: author levels findings",
         "SamplingRule": "names: name actor; codes: scorers",
+        "Example": "names: error; codes: step",
         "LiveSample": "names: error; codes: state",
         "LiveScore": "names: name author reason; codes: author_kind",
     }
@@ -48,7 +49,9 @@ class EvaluationsConfig(AppConfig):
     }
 
     def ready(self) -> None:
+        from apps.collections.collection.samples import on_sample
         from apps.conversations.answering.listeners import on_answer
+        from apps.evaluations.example.services import example_begin
         from apps.evaluations.experiments.arriving import evaluations_arrived
         from apps.evaluations.experiments.retention import (
             DATASET_USES,
@@ -64,6 +67,7 @@ class EvaluationsConfig(AppConfig):
         from exports.moves import keys_tell, on_workspace_import
 
         on_answer(answer_sample)
+        on_sample(example_begin)
         on_content_erase(evaluations_made_erase)
         retention_kind_register(EXPERIMENTS, EXPERIMENT_USES)
         for use in DATASET_USES:

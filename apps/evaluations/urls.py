@@ -7,6 +7,7 @@ from django.urls import path
 from apps.evaluations.annotation import views as annotation_views
 from apps.evaluations.compare import gate_views, repeats_views
 from apps.evaluations.compare import views as compare_views
+from apps.evaluations.example import views as example_views
 from apps.evaluations.experiments import views
 from apps.evaluations.failures import views as failure_views
 from apps.evaluations.judges import views as trust_views
@@ -19,6 +20,7 @@ urlpatterns = [
     path("", views.experiments, name="list"),
     path("new/", views.experiment_new, name="create"),
     path("safety/new/", safety_views.suite_new, name="suite-create"),
+    path("sample/<int:collection_pk>/remove/", example_views.remove, name="example-remove"),
     path("compare/", compare_views.compare, name="compare"),
     path("promote/", compare_views.promote, name="promote"),
     path("arms/<int:pk>/failures/", failure_views.failures, name="failures"),

@@ -32,6 +32,7 @@ WITHOUT_HELP = {
     "web:help-page": "the guide itself",
     "collections:document-erase": "a question, with all that it means on it",
     "conversations:erase": "a question, with all that it means on it",
+    "evaluations:example-remove": "a question, with all that it means on it",
 }
 """Full pages without a "?", and why."""
 ITS_HEAD = b'class="top"'

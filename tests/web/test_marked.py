@@ -18,7 +18,10 @@ KEPT_BY = (
     *(f"apps/datasets/{room}/" for room in ("formats", "records", "generation", "curation")),
     *(f"apps/datasets/{room}/" for room in ("versions", "checks")),
     *(f"apps/evaluations/{room}/" for room in ("experiments", "trials", "arms", "failures", "sampling")),
-    *(f"apps/evaluations/{room}/" for room in ("results", "scorers", "judges", "compare", "safety")),
+    *(
+        f"apps/evaluations/{room}/"
+        for room in ("results", "scorers", "judges", "compare", "safety", "example")
+    ),
     *(f"apps/conversations/{room}/" for room in ("answering", "turns", "traces")),
     "apps/tools/sources/",
     *(f"platform/{package}/" for package in ("jobs", "runs", "budgets", "erasure", "webhooks")),

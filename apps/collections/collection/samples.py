@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,6 +35,16 @@ PLANS = Sample(
     "Goals of two federal agencies.",
     ("dhs-strategic-plan-2020-2024.pdf", "gsa-strategic-plan-2022-2026.pdf"),
 )
+SAMPLES = (TARIFFS, PLANS)
+
+Listener = Callable[[Tenant, Actor, Collection], None]
+_LISTENERS: list[Listener] = []
+
+
+def on_sample(listener: Listener) -> None:
+    """Have a function called with each sample collection that was added; rooms above this one say so here."""
+    if listener not in _LISTENERS:
+        _LISTENERS.append(listener)
 
 
 def sample_add(*, tenant: Tenant, actor: Actor, sample: Sample = TARIFFS) -> Collection:
@@ -56,6 +67,8 @@ def sample_add(*, tenant: Tenant, actor: Actor, sample: Sample = TARIFFS) -> Col
                     name=name,
                     chunks=iter(lambda: file.read(_BLOCK), b""),
                 )
+        for listener in _LISTENERS:
+            listener(tenant, actor, collection)
     except BaseException:
         # No transaction takes it back: the file store is waited for outside of any.
         collection_delete(tenant=tenant, actor=system_actor(tenant.pk, actor.user_id), collection=collection)

@@ -55,9 +55,15 @@ def _remove(tenant: Tenant, rows: Rows) -> int:
     return removed
 
 
-def experiment_remove(tenant: Tenant, actor: Actor, row: Experiment) -> None:
-    """Delete an ended experiment whose lock is held, with arms, trials, scores and the runs of its trials."""
-    audit_record(tenant=tenant, actor=actor, action="experiment.expire", object=row)
+def experiment_remove(
+    tenant: Tenant, actor: Actor, row: Experiment, *, action: str = "experiment.expire"
+) -> None:
+    """Delete an ended experiment whose lock is held, with arms, trials, scores and the runs of its trials.
+
+    Args:
+        action: what the audit event is called.
+    """
+    audit_record(tenant=tenant, actor=actor, action=action, object=row)
     if row.is_batched:
         batches_finish(row, ends=True)
     trials = Trial.objects.filter(tenant=tenant, experiment=row, run__isnull=False)

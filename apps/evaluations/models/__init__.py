@@ -1,6 +1,7 @@
 """Experiments, their trials and scores; rubrics; what people annotate."""
 
 from apps.evaluations.models.annotation import AnnotationItem, AnnotationQueue, Assignment, AssignmentState
+from apps.evaluations.models.example import EXAMPLE_ENDED, Example, ExampleStep
 from apps.evaluations.models.experiment import (
     EXPERIMENT_ACTIVE,
     TRIAL_ENDED,
@@ -20,6 +21,7 @@ from apps.evaluations.models.rubric import Rubric, RubricVersion
 from apps.evaluations.models.score import JudgeCalibration, JudgeCheck, Score, ScoreAuthor
 
 __all__ = [
+    "EXAMPLE_ENDED",
     "EXPERIMENT_ACTIVE",
     "TRIAL_ENDED",
     "AnnotationItem",
@@ -28,6 +30,8 @@ __all__ = [
     "Assignment",
     "AssignmentState",
     "Baseline",
+    "Example",
+    "ExampleStep",
     "Experiment",
     "ExperimentState",
     "FailureGroups",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.utils import timezone
 
+from apps.evaluations.models import Example
 from tenancy.scope import platform_scope
 from tests.permissions.rows.common import Row, pk_of, send
 from tests.permissions.world import Side
@@ -13,6 +14,7 @@ ARM = {"pk": "evaluations.Arm"}
 QUEUE = {"pk": "evaluations.AnnotationQueue"}
 SAMPLING = {"pk": "evaluations.SamplingRule"}
 RUBRIC = {"pk": "evaluations.Rubric"}
+SAMPLE = {"collection_pk": "collections.Collection"}
 _CRITERION = {"name": "tone", "question": "Is it kind?", "anchors": ["a", "b", "c", "d", "e"]}
 
 
@@ -30,6 +32,13 @@ def _paired(side: Side, role: str) -> None:
     experiment.scorers = [{"kind": "pairwise"}]
     with platform_scope():
         experiment.save()
+
+
+def _sampled(side: Side, role: str) -> None:
+    """The collection is a sample."""
+    collection = side.row("collections.Collection", role)
+    with platform_scope():
+        Example.objects.get_or_create(tenant=side.tenant, collection=collection)
 
 
 def _attacked(side: Side, role: str) -> None:
@@ -60,6 +69,8 @@ PORTAL: tuple[Row, ...] = (
     Row("evaluations:detail", "GET", "evaluation.read", EXPERIMENT),
     Row("evaluations:act", "POST", "evaluation.write", EXPERIMENT, data=send(do="stop"), ok=302),
     Row("evaluations:safety", "GET", "evaluation.read", EXPERIMENT, before=_attacked),
+    Row("evaluations:example-remove", "GET", "collection.delete", SAMPLE, before=_sampled),
+    Row("evaluations:example-remove", "POST", "collection.delete", SAMPLE, before=_sampled, ok=302),
     Row("evaluations:suite-create", action="dataset.write", also=("evaluation.write",)),
     Row(
         "evaluations:suite-create",
