@@ -134,7 +134,12 @@ class Group:
     def child(self, name: str) -> psutil.Process:
         """The leader of a service; what was forked a moment ago has no session and no mark of its own yet."""
         found: list[psutil.Process] = []
-        assert eventually(lambda: found.extend(self._leaders(name)) or found), f"no {name}"
+
+        def is_there() -> bool:
+            found[:] = self._leaders(name)
+            return bool(found)
+
+        assert eventually(is_there), f"no {name}"
         return found[0]
 
     def _leaders(self, name: str) -> Iterator[psutil.Process]:
