@@ -20,9 +20,11 @@ from tenancy.actors import Actor
 CONTENT_SHOWN = 4000
 
 
-def transcript_read(run: Run) -> Transcript:
-    """Return what a watcher of the run sees now, from its events."""
+def transcript_read(run: Run, *, upto: int | None = None) -> Transcript:
+    """Return what a watcher of the run sees now, or after its event ``upto``, from its events."""
     events = RunEvent.objects.filter(tenant_id=run.tenant_id, run=run).order_by("seq")
+    if upto is not None:
+        events = events.filter(seq__lte=upto)
     return transcript_of(events.values_list("seq", "kind", "data"))
 
 

@@ -283,9 +283,11 @@ def test_answer_without_a_source_says_so_and_what_is_used_is_chosen_in_the_compo
     expect(page.locator("#scope-label")).to_have_text("All collections")
     page.get_by_role("button", name="Tools, 1 off").click()
     held: list[Route] = []
+    remove = tools.get_by_role("button", name="Remove Calculator")
+    expect(remove).to_be_visible()  # the list has come, by the same address
     page.route("**/tools/", lambda route: held.append(route), times=1)
     with page.expect_request("**/tools/"):
-        tools.get_by_role("button", name="Remove Calculator").click()
+        remove.click()
     page.keyboard.press("Escape")
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url) if request.method == "POST" else None)

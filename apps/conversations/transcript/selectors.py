@@ -166,9 +166,10 @@ def _turn_view(turn: Turn) -> TurnView:
             calls=run.calls_shown,
             decided=[decided_data(row) for row in run.decisions_shown],
         )
-    # Events first: a call that ends in between is then shown as it is now, and the stream repeats it.
+    # No events after the run's row was read: its calls were read then, and the stream sends what came since. With newer events a
+    # page would never be told of a call that began or ended in between.
     found: Withheld = getattr(turn, "withheld", NOTHING)
-    transcript = transcript_withheld(transcript_read(run), found)
+    transcript = transcript_withheld(transcript_read(run, upto=run.last_seq), found)
     passages = passages_of(found.value(payload_list(run)))
     return turn_view_live(turn, run, text, transcript=transcript, passages=passages, calls=run.calls_shown)
 

@@ -48,7 +48,7 @@ def example_get(*, actor: Actor, collection_pk: int) -> Example:
     rows = Example.objects.visible_to(actor).select_related("collection", "tenant")
     row: Example | None = rows.filter(collection=collection_pk).first()
     if row is None:
-        raise Missing("sample")
+        raise Missing("collection")
     return row
 
 

@@ -111,7 +111,7 @@ def example_remove(*, tenant: Tenant, actor: Actor, example: Example) -> list[st
         collection_lock(tenant, example.collection_id)
         row: Example | None = Example.objects.select_for_update().filter(pk=example.pk).first()
         if row is None:
-            raise Missing("sample")
+            raise Missing("collection")
         row.step = ExampleStep.REMOVED  # the job that makes it ends at its next step
         row.save(update_fields=["step"])
         audit_record(tenant=tenant, actor=actor, action="sample.remove", object=row)

@@ -14,8 +14,9 @@ from django.urls import reverse
 
 from apps.conversations.answering import tasks
 from apps.conversations.models import Conversation, Turn
+from apps.conversations.transcript import selectors
 from apps.conversations.turns import services
-from runs.models import ToolCall
+from runs.models import Run, RunEvent, ToolCall
 from tenancy.scope import tenant_scope
 from tenancy.services import api_key_create
 from tests.cast import Cast
@@ -324,3 +325,30 @@ def test_asking_needs_few_queries(cast: Cast, django_assert_max_num_queries: Any
         # And goes on here; the turn before this one costs two: where it stands, and what was said in it.
         with django_assert_max_num_queries(8):
             assert tasks._prepare(turn.tenant_id, turn.pk, turn.run_id) is not None
+
+
+def test_a_page_ends_with_the_event_up_to_which_its_calls_were_read(
+    cast: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turn: Turn = ask(cast, "What is the duty?")
+    with tenant_scope(cast.tenant.pk):
+        run = turn.run
+        ToolCall.objects.create(
+            tenant=cast.tenant, run=run, step=0, call_id="a", name="calculate", status="running"
+        )
+        Run.objects.filter(pk=run.pk).update(status="running", last_seq=1)
+        RunEvent.objects.create(tenant=cast.tenant, run=run, seq=1, kind="text", data={"text": "First."})
+        read = selectors.transcript_read
+
+        def late(row: Run, **bounds: Any) -> Any:
+            """Read the events when the call has ended since the page's calls were read."""
+            ToolCall.objects.filter(run=row).update(status="succeeded")
+            RunEvent.objects.create(tenant=cast.tenant, run=row, seq=2, kind="text", data={"text": " Then."})
+            Run.objects.filter(pk=row.pk).update(last_seq=2)
+            return read(row, **bounds)
+
+        monkeypatch.setattr(selectors, "transcript_read", late)
+        view = selectors.turn_views(actor=cast.actor("member"), conversation=turn.conversation)[-1]
+    assert ([card.status for card in view.tool_cards], view.seq) == (["running"], 1), (
+        "the stream sends the rest"
+    )
