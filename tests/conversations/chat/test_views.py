@@ -17,6 +17,7 @@ from apps.conversations.models import Conversation, Turn
 from apps.conversations.transcript import selectors
 from apps.conversations.turns import services
 from runs.models import Run, RunEvent, ToolCall
+from runs.selectors import transcript_read
 from tenancy.scope import tenant_scope
 from tenancy.services import api_key_create
 from tests.cast import Cast
@@ -338,7 +339,7 @@ def test_a_page_ends_with_the_event_up_to_which_its_calls_were_read(
         )
         Run.objects.filter(pk=run.pk).update(status="running", last_seq=1)
         RunEvent.objects.create(tenant=cast.tenant, run=run, seq=1, kind="text", data={"text": "First."})
-        read = selectors.transcript_read
+        read = transcript_read
 
         def late(row: Run, **bounds: Any) -> Any:
             """Read the events when the call has ended since the page's calls were read."""
