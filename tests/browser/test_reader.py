@@ -46,7 +46,7 @@ def test_passage_is_found_by_its_new_words_when_it_is_edited_and_comes_back(port
     expect(page.locator(".chunk").first).to_contain_text("Bicycles with seven gears")
     page.goto(address)
     page.get_by_role("button", name="Undo this change").click()
-    assert page.get_by_label("Text", exact=True).input_value() == before
+    expect(page.get_by_label("Text", exact=True)).to_have_value(before)
     page.get_by_role("button", name="Exclude from search").click()
     expect(page.get_by_text("This passage is now excluded from search")).to_be_visible()
     expect(page.get_by_role("button", name="Include in search")).to_be_visible()
@@ -62,7 +62,7 @@ def test_links_lead_from_passage_to_passage_and_code_to_its_callers(portal: Port
     expect(page.locator(".chunk.on .points")).to_contain_text("by rule")
     first = page.url
     page.locator(".chunk.on .linkchips a").first.click()
-    assert page.url != first
+    expect(page).not_to_have_url(first)
     expect(page.locator(".chunk.on")).to_have_count(1)
     portal.page.go_back()
     page.get_by_role("link", name="Linked").first.click()
