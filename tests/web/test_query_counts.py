@@ -170,7 +170,8 @@ def populate(side: Side, times: int) -> None:
             version_publish(tenant=tenant, actor=actor, assistant=made, number=1)
         make_row(AnnotationQueue, tenant, owner)
         make_row(ToolCall, tenant, owner, user_id=owner.pk)
-        make_row(ChunkRead, tenant, owner, user_id=owner.pk)
+        # Of no run that there is: by a chance of numbers it would be withheld what a listed run has said.
+        make_row(ChunkRead, tenant, owner, user_id=owner.pk, run_id=-1 - number)
         make_row(Conversation, tenant, owner, user=owner, model="extractive", title=f"T{number}")
         api_key_create(tenant=tenant, actor=actor, name="k", scopes=["search.run"])
         connection_allow(
