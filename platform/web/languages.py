@@ -48,8 +48,8 @@ def request_language(request: HttpRequest) -> str:
 def language_chosen(get_response: Callable[[HttpRequest], Any]) -> Callable[[HttpRequest], Any]:
     """Middleware: let a page, and every part of an event stream, speak its reader's language and tell times in their zone.
 
-    Synchronous like the others around views (``web.middleware.domain_errors`` says why). Both are context variables: they
-    follow the request into threads and tasks, and end with it. A stream is sent after that, so it enters them itself.
+    Both are context variables: they follow the request into threads and tasks, and end with it. A stream is sent after that,
+    so it enters them itself.
     """
 
     def middleware(request: HttpRequest) -> HttpResponseBase:

@@ -106,7 +106,7 @@ def request_id(get_response: Callable[[HttpRequest], Any]) -> Callable[[HttpRequ
     return middleware
 
 
-class _DomainErrors:
+class DomainErrors:
     """Turn a ``DomainError`` of a view into an answer a person can use."""
 
     def __init__(self, get_response: Callable[[HttpRequest], Any]) -> None:
@@ -118,6 +118,3 @@ class _DomainErrors:
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
         refusal = refusal_of(exception)
         return None if refusal is None else error_response(request, refusal)
-
-
-domain_errors = _DomainErrors

@@ -127,7 +127,7 @@ MIDDLEWARE = [
     "allauth.account.middleware.AccountMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "tenancy.middleware.tenant_from_url",
-    "web.middleware.domain_errors",
+    "web.middleware.DomainErrors",
     "audit.middleware.reads_recorded",
 ]
 
