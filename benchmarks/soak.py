@@ -1,12 +1,14 @@
 """Does the memory of web server and worker stay flat under mixed load?
 
-Rounds of the same work: pages of the portal, searches over REST, uploads, answers with a reader on the stream, exports. After
+Rounds of the same work: pages of the portal, searches, uploads, questions asked as the portal asks them, with a reader on the
+stream of each answer (half of them call tools), exports. After
 each round, when no job is under way, the memory of web server and worker is read (USS: what would be free if it ended). Work is
 counted and not timed, so a busy machine only takes longer. The first rounds fill caches and pools up and don't count; growth is
 the slope over the others, by the median of all pairs (Theil-Sen), which one odd round doesn't move. Told as well: how far
 memory was from its median after the first ten minutes, which tables grew, and what the processes logged as errors.
 
-Run: python -m benchmarks.soak [--rounds 10 | --minutes 120] [--requests 500]. Starts an embedded database of its own. Bars: web
+Run: python -m benchmarks.soak [--rounds 10 | --minutes 120] [--requests 500]
+[--rate 5]. Starts an embedded database of its own. Bars: web
 and worker grow by at most 1 MB for each thousand requests, and log no error.
 """
 
@@ -18,9 +20,11 @@ import gc
 import itertools
 import json
 import os
+import re
 import statistics
 import sys
 import time
+import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -32,9 +36,9 @@ import psycopg
 from _common import write_result
 from _portal import Portal, person
 from _stack import database, load, product
-from streams import submit
 
-MODEL = "fake-words40"
+MODELS = ("fake-words40-gap50", "fake-search4-words20")
+"""One speaks for two seconds, one searches before it speaks."""
 CLIENTS = 4
 WARM = 3
 """Rounds that don't count."""
@@ -51,17 +55,18 @@ def main() -> None:
         "--minutes", type=float, help="begin no further round after so long, instead of --rounds"
     )
     parser.add_argument("--requests", type=int, default=500, help="of one round")
+    parser.add_argument("--rate", type=float, help="begin at most so many requests a second")
     args = parser.parse_args()
     if args.rounds < WARM + 2:
         parser.error(f"--rounds: give {WARM + 2} or more, since {WARM} don't count")
     before, started = load(), time.monotonic()
     with (
         database() as url,
-        product(MODEL, GROUNDWORK_LOG_FORMAT="json") as (stack, logs),
+        product(",".join(MODELS), GROUNDWORK_LOG_FORMAT="json") as (stack, logs),
     ):
         assert stack.web is not None
         assert stack.worker is not None
-        world = World(stack.port)
+        world = World(stack.port, args.rate)
         rows: list[dict[str, float]] = []
         sizes: list[dict[str, int]] = []
         began = time.monotonic()
@@ -111,7 +116,7 @@ def numbers(rounds: int, minutes: float | None, began: float) -> Iterator[int]:
 class World:
     """A workspace with a member who does all of it."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, rate: float | None) -> None:
         from apps.collections.collection.services import collection_create
         from tenancy.scope import tenant_scope
 
@@ -121,13 +126,20 @@ class World:
         with tenant_scope(self.tenant.pk):
             self.collection = collection_create(tenant=self.tenant, actor=self.actor, name="Leases").pk
         self.numbers = itertools.count()
+        self.gap_s = 1 / rate if rate else 0.0
         self.conversations: list[int] = []
         self.counts: dict[str, int] = {}
 
     def work(self, requests: int) -> None:
         """Make so many requests, CLIENTS at once, in a fixed order of kinds."""
         with ThreadPoolExecutor(CLIENTS) as clients:
-            list(clients.map(self._one, itertools.islice(self.numbers, requests)))
+            list(clients.map(self._one, self._paced(itertools.islice(self.numbers, requests))))
+
+    def _paced(self, numbers: Iterator[int]) -> Iterator[int]:
+        """Yield numbers no faster than the rate; the pool takes each as soon as it comes."""
+        for number in numbers:
+            time.sleep(self.gap_s)
+            yield number
 
     def _one(self, number: int) -> None:
         kind = ("page", "search", "page", "list", "page", "search", "page", "export", "answer", "page")[
@@ -172,7 +184,18 @@ class World:
         answer.raise_for_status()
 
     def _answer(self, number: int) -> None:
-        ((conversation, run),) = submit(self.tenant, self.actor, f"compatible/{MODEL}", 1)
+        from apps.conversations.turns.conversations import conversation_create
+        from tenancy.scope import tenant_scope
+
+        model = f"compatible/{MODELS[number // 10 % 2]}"
+        with tenant_scope(self.tenant.pk):
+            conversation = conversation_create(tenant=self.tenant, actor=self.actor, model=model).pk
+        question = f"{QUESTIONS[number % len(QUESTIONS)]}, {number}"
+        page = self.portal.post(f"{conversation}/turns/", text=question, client_id=str(uuid.uuid4()))
+        found = re.search(rf"{conversation}/runs/(\d+)/stream/", page)
+        if found is None:
+            raise RuntimeError(f"no stream in the answer to a question: {page[:500]}")
+        run = int(found[1])
 
         async def follow() -> None:
             async for _, piece in self.portal.stream(conversation, run):

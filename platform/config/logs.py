@@ -96,4 +96,5 @@ def _log_processors() -> list[Any]:
         structlog.stdlib.add_logger_name,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         structlog.stdlib.ExtraAdder(),
+        structlog.processors.StackInfoRenderer(),
     ]

@@ -47,6 +47,7 @@ try:
     raise RuntimeError("the provider refused")
 except RuntimeError as error:
     log.warning("job_retry", kind="x", exc_info=error)
+log.error("waits_with_connection", stack_info=True)
 """
     done = subprocess.run(
         [sys.executable, "-c", code],
@@ -61,9 +62,10 @@ except RuntimeError as error:
         check=True,
     )
     assert done.stdout == ""
-    (line,) = done.stderr.splitlines()
+    line, traced = done.stderr.splitlines()
     event = json.loads(line)
     assert (event["event"], event["kind"], event["job"]) == ("job_retry", "x", 7)
     assert (event["level"], event["logger"]) == ("warning", "jobs")
     assert "the provider refused" in event["exception"]
     assert "sk-very-secret" not in line
+    assert 'File "<string>"' in json.loads(traced)["stack"]

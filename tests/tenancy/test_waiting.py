@@ -81,9 +81,31 @@ def test_a_product_says_in_its_log_what_waits_and_goes_on(settings: Any, caplog:
 @pytest.mark.django_db(transaction=True)
 async def test_a_coroutine_holds_a_connection_for_its_function_alone():
     with holding_watched() as held:
-        during = await in_db(lambda: (asked(), set(held))[1])
-        assert len(during) == 1
+        assert await in_db(lambda: (thread_is_holding(), asked(), thread_is_holding())) == (False, 0, True)
+        assert not await in_db(thread_is_holding)
         assert held == set()
+        await sync_to_async(asked)()
+        await in_db(asked)
+        assert held == set(), "it is the same thread's, and was given back"
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_a_task_may_wait_while_another_of_its_request_asks_the_database():
+    asks, may_end = threading.Event(), threading.Event()
+
+    def slowly() -> None:
+        asked()
+        asks.set()
+        assert may_end.wait(60)
+
+    with holding_watched():
+        reading = asyncio.create_task(in_db(slowly))
+        await asyncio.to_thread(asks.wait, 60)
+        try:
+            assert not await Waker().wait(0)
+        finally:
+            may_end.set()
+            await reading
 
 
 @pytest.mark.django_db(transaction=True)

@@ -76,9 +76,13 @@ async def in_db(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> 
     """Run ORM code for a coroutine, in the thread of its request, which holds a connection no longer than that."""
 
     def call() -> R:
+        outer = _held.get()
+        # What is used here is noted apart: other tasks of the request may wait meanwhile, and hold nothing by it.
+        token = _held.set(set() if outer is not None else None)
         try:
             return function(*args, **kwargs)
         finally:
+            _held.reset(token)
             connections_let_go()
 
     return await sync_to_async(call)()
