@@ -19,7 +19,7 @@ import pytest
 from hypothesis.internal.conjecture import providers
 from pytest_socket import socket_allow_hosts
 
-from tests import databases, nursery, one_tenant, processes, spread
+from tests import databases, nursery, one_tenant, processes, rewriting, spread
 from tests.cast import Cast, make_cast
 from tests.fastness import is_of_rules
 
@@ -109,10 +109,11 @@ def pytest_sessionfinish() -> None:
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_collection() -> Generator[None, object, object]:
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
     """Collect without looking for garbage: it takes a third of the time, and what is collected stays to the end."""
     gc.disable()
     try:
+        rewriting.rewrite_share(session.config)
         return (yield)
     finally:
         gc.freeze()
