@@ -37,9 +37,13 @@ pytestmark = pytest.mark.django_db(transaction=True)
 CALL = ReservationRequest(needed_usd=0.1, fair_usd=0.5, most_usd=1.0, is_priced=True, seconds=60)
 
 
-def set_budget(cast: Cast, amount: str, kind: str = "tenant", **more: Any) -> Budget:
+def set_budget(
+    cast: Cast, amount: str, kind: str = "tenant", *, period: str = "total", **more: Any
+) -> Budget:
+    """Set a budget, of no month unless a test is about months: one may end while the test spends."""
+    amount_usd, actor = Decimal(amount), cast.actor("owner")
     return budget_set(
-        tenant=cast.tenant, actor=cast.actor("owner"), kind=kind, amount_usd=Decimal(amount), **more
+        tenant=cast.tenant, actor=actor, kind=kind, amount_usd=amount_usd, period=period, **more
     )
 
 
@@ -175,7 +179,7 @@ def test_one_that_names_somebody_goes_before_that_of_each(cast: Cast) -> None:
 def test_usage_from_before_counts_when_a_budget_is_set_in_mid_month(cast: Cast) -> None:
     with tenant_scope(cast.tenant.pk):
         spend(cast, 4)
-    set_budget(cast, "5")
+    set_budget(cast, "5", period="month")
     set_budget(cast, "5", period="total")
     with tenant_scope(cast.tenant.pk):
         spend(cast, 1)
@@ -241,8 +245,8 @@ def test_people_are_told_once_at_eighty_percent_and_once_at_the_end(cast: Cast) 
 
 
 def test_notice_is_for_whom_the_budget_is_about(cast: Cast) -> None:
-    set_budget(cast, "10")
-    set_budget(cast, "5", "member")
+    set_budget(cast, "10", period="month")
+    set_budget(cast, "5", "member", period="month")
 
     def told(role: str) -> set[str]:
         return {notice.text for notice in budget_notices(actor=cast.actor(role))}
@@ -259,7 +263,7 @@ def test_notice_is_for_whom_the_budget_is_about(cast: Cast) -> None:
 
 
 def test_refusal_says_what_happened_and_what_to_do(cast: Cast) -> None:
-    set_budget(cast, "20")
+    set_budget(cast, "20", period="month")
     with tenant_scope(cast.tenant.pk):
         spend(cast, 20)
         now = timezone.now()

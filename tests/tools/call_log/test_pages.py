@@ -83,12 +83,20 @@ def test_people_see_their_own_calls_and_admins_everybodys(cast: Cast) -> None:
 def test_each_filter_narrows(cast: Cast) -> None:
     day = datetime.timedelta(days=1)
     now = timezone.now()
+    today = timezone.localdate(now)  # of the calls' own times: midnight may come before they are looked for
     old = make_call(cast, started_at=now - 3 * day)
     denied = make_call(
-        cast, name="pay", status="denied", decision="deny", decision_why="above the limit", path="mcp"
+        cast,
+        name="pay",
+        status="denied",
+        decision="deny",
+        decision_why="above the limit",
+        path="mcp",
+        started_at=now,
     )
-    failed = make_call(cast, "owner", status="failed", error_code="timeout", content="no answer")
-    today = timezone.localdate()
+    failed = make_call(
+        cast, "owner", status="failed", error_code="timeout", content="no answer", started_at=now
+    )
     cases: list[tuple[dict[str, Any], list[int]]] = [
         ({"who": failed.user_id}, [failed.pk]),
         ({"tool": "pay"}, [denied.pk]),

@@ -26,6 +26,13 @@ pytestmark = pytest.mark.django_db
 TODAY = datetime.timedelta(0)
 
 
+@pytest.fixture(autouse=True)
+def _no_midnight_between(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the clock stand still: what is used and what is asked for are of one day, also at midnight."""
+    now = timezone.now()
+    monkeypatch.setattr(timezone, "now", lambda: now)
+
+
 def used(
     cast: Cast,
     role: str = "member",
@@ -110,6 +117,7 @@ def test_a_model_has_a_row_for_each_tier_that_costs_something_else(cast: Cast) -
                 service_tier=tier,
                 input_tokens=1,
                 cost_usd=cost,
+                at=timezone.now(),
             )
     assert {(m.label, m.requests, m.cost_usd) for m in read(cast).models} == {
         ("big", 2, Decimal(2)),
