@@ -175,7 +175,7 @@ class LiveAnswer:
     async def ended(self) -> str:
         """Return every piece of the finished answer, from its stored rows."""
         target = self._target
-        # What this needs by the clock of the moment costs less by the statement that the stream has made already.
+        # Judged at this moment, by the statement that the stream has made already: making it again costs more than asking.
         self._view = await in_db(_stored_view, target, await self._watch.withheld())
         self._footer, self._cards, self._sources, self._plan = "", {}, [], None
         self._footer_says = None

@@ -117,7 +117,7 @@ def turn_list(*, actor: Actor, conversation: Conversation, all_branches: bool = 
 
 
 def _has(table: str, column: str, own: str) -> RawSQL:
-    """Return the condition that a turn has rows of a table, for the turns of ``_turns``; the ORM takes as long as a statement."""
+    """Return the condition that a turn of ``_turns`` has rows of a table; made by the ORM it costs as much as a statement."""
     return RawSQL(  # noqa: S611 - constants of this module
         f"EXISTS (SELECT FROM {table} part WHERE part.tenant_id = conversations_turn.tenant_id"
         f" AND part.{column} = conversations_turn.{own})",
