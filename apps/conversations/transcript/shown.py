@@ -62,8 +62,8 @@ class ShownTurns(ShownRows[Turn]):
         """Take it out of fetched turns."""
         for flag, part in self.parts.items():
             if any(getattr(turn, flag) for turn in rows):
-                read = copy(part)
-                read.queryset = part.queryset.all()  # a prefetch changes both
+                read = copy(part)  # reading changes it, and its query
+                read.queryset = None if part.queryset is None else part.queryset.all()
                 prefetch_related_objects(rows, read)
             else:
                 _has_none(rows, part)
