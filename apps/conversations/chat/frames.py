@@ -41,7 +41,7 @@ from basics.event_stream import HEARTBEAT, HELLO, frame
 from runs.selectors import calls_shown
 from runs.stream import events_follow, rows_read
 from runs.transcript import FINISHED, TOOL_FINISHED, TOOL_STARTED, TOOL_WAITING, Transcript
-from runs.withheld import NOTHING, transcript_withheld
+from runs.withheld import NOTHING, Withheld, transcript_withheld
 from tenancy.actors import Actor
 from tenancy.database.waiting import in_db
 from tenancy.models import Tenant
@@ -175,7 +175,8 @@ class LiveAnswer:
     async def ended(self) -> str:
         """Return every piece of the finished answer, from its stored rows."""
         target = self._target
-        self._view = await in_db(_stored_view, target)
+        # Judged at this moment, by the statement that the stream has made already: making it again costs more than asking.
+        self._view = await in_db(_stored_view, target, await self._watch.withheld())
         self._footer, self._cards, self._sources, self._plan = "", {}, [], None
         self._footer_says = None
         return self._pieces(self._view.blocks, all_blocks=True)
@@ -254,10 +255,12 @@ def _partial(target: str, swap: str, html: str) -> str:
     return f'<hx-partial hx-target="{target}" hx-swap="{swap}">{html}</hx-partial>'
 
 
-def _stored_view(target: Target) -> TurnView:
+def _stored_view(target: Target, withheld: Withheld) -> TurnView:
     conversation = Conversation(pk=target.conversation_pk, tenant=target.tenant)
     with tenant_scope(target.tenant.pk):  # the middleware's scope ended with the view
-        turn = selectors.turn_get(actor=target.actor, conversation=conversation, run_id=target.run_id)
+        turn = selectors.turn_get(
+            actor=target.actor, conversation=conversation, withheld=withheld, run_id=target.run_id
+        )
         drafts.conversation_seen(
             tenant=target.tenant, actor=target.actor, conversation=conversation
         )  # who watches an answer end knows of it

@@ -6,8 +6,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, StreamingHttpResponse
-from django.http.response import HttpResponseBase
+from django.http import HttpResponse, StreamingHttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -41,9 +40,6 @@ from basics.event_stream import EVENT_STREAM, position_of
 from erasure.models import Erasure
 from runs.models import Run
 from runs.standing import while_allowed
-from tenancy.actors import Actor
-from tenancy.database.waiting import in_db
-from tenancy.models import Tenant
 from web.decision_form import decision_read
 from web.requests import TenantRequest, allowed
 from web.views.erasure import content_erasure_page
@@ -187,13 +183,12 @@ def run_decide(
     return HttpResponse(status=204)
 
 
-async def run_stream(request: HttpRequest, tenant_slug: str, pk: int, run_pk: int) -> HttpResponseBase:
+@require_GET
+@allowed("conversation.read")
+def run_stream(request: TenantRequest, tenant_slug: str, pk: int, run_pk: int) -> StreamingHttpResponse:
     """Stream an answer as HTML frames, from ``?after=`` or ``Last-Event-ID`` on."""
-    if request.method != "GET":
-        return HttpResponseNotAllowed(["GET"])
-    tenant: Tenant = request.tenant  # type: ignore[attr-defined]
-    actor: Actor = request.actor  # type: ignore[attr-defined]
-    turn, model, output = await in_db(selectors.stream_target, actor=actor, conversation_pk=pk, run_id=run_pk)
+    tenant, actor = request.tenant, request.actor
+    turn, model, output = selectors.stream_target(actor=actor, conversation_pk=pk, run_id=run_pk)
     view = turn_view_new(turn, Run(pk=run_pk, model=model), "", output)
     target = Target(tenant, actor, pk, turn.pk, run_pk, view)
     after = position_of(request.headers, request.GET)

@@ -8,7 +8,8 @@ from typing import Any
 
 from django.conf import settings
 from django.db import connection
-from django.db.models import Exists, F, OuterRef, Prefetch, Q, QuerySet, Subquery
+from django.db.models import BooleanField, F, OuterRef, Prefetch, Q, QuerySet, Subquery
+from django.db.models.expressions import RawSQL
 
 from apps.collections.documents.page_images import has_images
 from apps.collections.models import Chunk, Collection, Document, DocumentStatus, EmbeddingSpace
@@ -30,7 +31,7 @@ from apps.conversations.transcript.branch_tree import branch_before, tree_read, 
 from apps.conversations.transcript.shown import turns_for
 from basics.errors import Missing
 from runs.actors import actor_now, is_person, person_with
-from runs.models import ACTIVE, PendingDecision, Run, RunStatus, ToolCall
+from runs.models import ACTIVE, Run, RunStatus
 from runs.parking import decided_data
 from runs.providers import models_available
 from runs.selectors import (
@@ -115,33 +116,53 @@ def turn_list(*, actor: Actor, conversation: Conversation, all_branches: bool = 
     return rows.filter(pk__in=tree_read(conversation).shown)
 
 
-def _turns(actor: Actor, conversation: Conversation) -> QuerySet[Turn]:
-    actor.require("conversation.read")
-    run = {"tenant_id": OuterRef("tenant_id"), "run_id": OuterRef("run_id")}
-    turn = {"tenant_id": OuterRef("tenant_id"), "turn_id": OuterRef("pk")}
-    files = Attachment.objects.select_related("document").order_by("pk")
-    rows = turns_for(actor, conversation.pk).with_parts(
-        {
-            "citations": (
-                Exists(Citation.objects.filter(**turn)),
-                Prefetch("citations", queryset=Citation.objects.order_by("number")),
-            ),
-            "files": (Exists(Attachment.objects.filter(**turn)), Prefetch("attachments", queryset=files)),
-            "calls": (
-                Exists(ToolCall.objects.filter(**run)),
-                tool_calls_prefetch("run__tool_calls", **figure_annotations()),
-            ),
-            "decisions": (Exists(PendingDecision.objects.filter(**run)), decided_prefetch("run__decisions")),
-        }
+def _has(table: str, column: str, own: str) -> RawSQL:
+    """Return the condition that a turn of ``_turns`` has rows of a table; made by the ORM it costs as much as a statement."""
+    return RawSQL(  # noqa: S611 - constants of this module
+        f"EXISTS (SELECT FROM {table} part WHERE part.tenant_id = conversations_turn.tenant_id"
+        f" AND part.{column} = conversations_turn.{own})",
+        [],
+        output_field=BooleanField(),
     )
-    said = Prefetch("messages", queryset=Message.objects.defer("words").order_by("pk"))
-    rows = rows.annotate(alongside_id=Subquery(turns_alongside().values("pk")[:1]))  # type: ignore[no-redef]
+
+
+# The same for everybody, and dear to make: an answer that was streamed asks for it when it ends.
+_PARTS = {
+    "citations": (
+        _has("conversations_citation", "turn_id", "id"),
+        Prefetch("citations", queryset=Citation.objects.order_by("number")),
+    ),
+    "files": (
+        _has("conversations_attachment", "turn_id", "id"),
+        Prefetch("attachments", queryset=Attachment.objects.select_related("document").order_by("pk")),
+    ),
+    "calls": (
+        _has("runs_toolcall", "run_id", "run_id"),
+        tool_calls_prefetch("run__tool_calls", **figure_annotations()),
+    ),
+    "decisions": (_has("runs_pendingdecision", "run_id", "run_id"), decided_prefetch("run__decisions")),
+}
+_SAID = Message.objects.defer("words").order_by("pk")
+_ALONGSIDE = Subquery(turns_alongside().values("pk")[:1])
+
+
+def _turns(actor: Actor, conversation: Conversation, withheld: Withheld | None = None) -> QuerySet[Turn]:
+    actor.require("conversation.read")
+    rows = turns_for(actor, conversation.pk, withheld).with_parts(_PARTS)
+    rows = rows.annotate(alongside_id=_ALONGSIDE)  # type: ignore[no-redef]
+    said = Prefetch("messages", queryset=_SAID.all())
     return rows.select_related("run", "assistant_version").prefetch_related(said).order_by("index")
 
 
-def turn_get(*, actor: Actor, conversation: Conversation, **where: Any) -> Turn:
-    """Return one turn of a conversation, of whatever branch, by ``pk`` or ``run_id``. Raises Missing."""
-    found = _turns(actor, conversation).filter(**where).first()
+def turn_get(
+    *, actor: Actor, conversation: Conversation, withheld: Withheld | None = None, **where: Any
+) -> Turn:
+    """Return one turn of a conversation, of whatever branch, by ``pk`` or ``run_id``. Raises Missing.
+
+    Args:
+        withheld: what the actor may not see of the conversation at this moment, for who knows that; None to ask.
+    """
+    found = _turns(actor, conversation, withheld).filter(**where).first()
     if found is None:
         raise Missing("turn")
     return found

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Self, TypeVar
 
 from django.db.models import Prefetch, QuerySet, prefetch_related_objects
+from django.db.models.constants import LOOKUP_SEP
 
 from apps.conversations.citations.markers import answer_cite, passages_of
 from apps.conversations.display.marks import Mark, marks_found, marks_of, question_of
@@ -31,6 +32,7 @@ from runs.withheld import (
 )
 from tenancy.actors import Actor
 from tenancy.database.waiting import in_db
+from tenancy.inserting import related_known
 from tenancy.scope import tenant_scope
 from tenancy.shown_rows import ShownRows
 
@@ -43,12 +45,13 @@ class ShownTurns(ShownRows[Turn]):
 
     conversation_pk: int = 0
     parts: Mapping[str, Prefetch[str, Any, Any]] = {}
+    withheld: Withheld | None = None
 
     def with_parts(self, parts: Mapping[str, tuple[Any, Prefetch[str, Any, Any]]]) -> Self:
         """Return the turns with what hangs on them, each part read only where one of them has any: most have few.
 
         Args:
-            parts: by name a condition that a turn has some, and how they are read.
+            parts: by name a condition that a turn has some, and how they are read; they stay as they are.
         """
         asked = {f"has_{name}": condition for name, (condition, _) in parts.items()}
         rows: Self = self.annotate(**asked)
@@ -58,31 +61,49 @@ class ShownTurns(ShownRows[Turn]):
     def withhold(self, reader: Actor, rows: list[Any]) -> None:
         """Take it out of fetched turns."""
         for flag, part in self.parts.items():
-            read = copy(part)
-            if read.queryset is not None and not any(getattr(turn, flag) for turn in rows):
-                read.queryset = read.queryset.none()
-            prefetch_related_objects(rows, read)
-        found = NOTHING
-        if any(getattr(turn, "is_tainted", True) for turn in rows):
-            found = conversation_withheld(reader, self.conversation_pk)
+            if any(getattr(turn, flag) for turn in rows):
+                read = copy(part)  # reading changes it, and its query
+                read.queryset = None if part.queryset is None else part.queryset.all()
+                prefetch_related_objects(rows, read)
+            else:
+                _has_none(rows, part)
+        found = self.withheld
+        if found is None:
+            is_tainted = any(getattr(turn, "is_tainted", True) for turn in rows)
+            found = conversation_withheld(reader, self.conversation_pk) if is_tainted else NOTHING
         for turn in rows:
             turn_withhold(turn, found)
 
     def _clone(self) -> Self:
         made = super()._clone()
-        made.conversation_pk, made.parts = self.conversation_pk, self.parts
+        made.conversation_pk, made.parts, made.withheld = self.conversation_pk, self.parts, self.withheld
         return made
 
 
-def turns_for(reader: Actor, conversation_pk: int) -> ShownTurns:
-    """Return the turns of a conversation that the reader may see, as they may see them."""
-    rows = ShownTurns(Turn)
-    rows.reader, rows.conversation_pk = reader, conversation_pk
-    mine = Turn.objects.visible_to(reader).filter(conversation_id=conversation_pk)
+def _has_none(rows: Iterable[Any], part: Prefetch[str, Any, Any]) -> None:
+    """Leave rows as a prefetch that finds nothing does, which costs as much as one that finds something."""
+    *way, name = part.prefetch_to.split(LOOKUP_SEP)
+    for row in rows:
+        for step in way:
+            row = getattr(row, step)
+        if part.to_attr is None:
+            related_known(row, **{name: ()})
+        else:
+            setattr(row, name, [])
+
+
+def turns_for(reader: Actor, conversation_pk: int, withheld: Withheld | None = None) -> ShownTurns:
+    """Return the turns of a conversation that the reader may see, as they may see them.
+
+    Args:
+        withheld: what the reader may not see of it at this moment, for who knows that; None where it is to be asked.
+    """
+    rows = ShownTurns(Turn).visible_to(reader).filter(conversation_id=conversation_pk)
+    rows.reader, rows.conversation_pk, rows.withheld = reader, conversation_pk, withheld
+    if withheld is not None:
+        return rows
     # Whether anything is withheld at all is asked along with the turns: it hardly ever is.
-    return rows.filter(
-        tenant_id=reader.tenant_id, conversation_id=conversation_pk, pk__in=mine.values("pk")
-    ).annotate(is_tainted=conversation_tainted(reader, conversation_pk))
+    return rows.annotate(is_tainted=conversation_tainted(reader, conversation_pk))
 
 
 def conversation_tainted(reader: Actor, conversation_pk: int) -> Any:
