@@ -18,6 +18,7 @@ from apps.collections.storage.originals import file_key
 from apps.conversations.models import Picture
 from apps.datasets.models import DatasetCheck, DatasetExport, DatasetImport
 from apps.datasets.rows.files import dataset_file_key, written_key
+from apps.evaluations.models import Example
 from exports.files import workspace_export
 from exports.imports import workspace_import
 from exports.moves import Moves, moves, staying
@@ -309,6 +310,8 @@ def test_a_row_of_every_table_moves_or_stays_as_declared(home: Path, tmp_path: P
             if label in staying():
                 continue
             assert here == there - made.left.get(label, 0), label
+        sample = Example.objects.get(tenant=made.tenant)
+        assert (sample.step, bool(sample.error)) == ("failed", True)  # its job has stayed behind
     assert made.files == len(keys)
 
 
