@@ -108,6 +108,21 @@ def picture_clean(content: bytes, budget: PixelBudget | None = None) -> CleanPic
         raise PictureRefused("It is damaged or cut off.") from error
 
 
+def picture_matches(picture: CleanPicture) -> bool:
+    """Tell whether bytes are what ``picture_clean`` would have said of them: a whole PNG or JPEG of that type and size."""
+    wanted = {"image/png": "PNG", "image/jpeg": "JPEG"}.get(picture.media_type)
+    if wanted is None or not 0 < max(picture.width, picture.height) <= LONGEST_SIDE:
+        return False
+    try:
+        with Image.open(io.BytesIO(picture.content), formats=[wanted]) as found:
+            if found.size != (picture.width, picture.height) or picture.content.count(_SCAN) > MAX_SCANS:
+                return False
+            found.load()
+    except (*_ERRORS, Image.DecompressionBombError):
+        return False
+    return True
+
+
 def _written(picture: Image.Image, *, is_drawn: bool) -> CleanPicture:
     picture.draft("RGB", (LONGEST_SIDE, LONGEST_SIDE))
     has_alpha = picture.mode in ("RGBA", "LA", "PA") or "transparency" in picture.info

@@ -60,8 +60,11 @@ class TenantForm(forms.Form):
     )
     slug = forms.SlugField(
         max_length=40,
+        required=False,
         label=gettext_lazy("Address"),
-        help_text=gettext_lazy("Its part of the URL: lower-case letters, digits and hyphens."),
+        help_text=gettext_lazy(
+            "Its part of the URL: lower-case letters, digits and hyphens. Left empty, it is made from the name."
+        ),
     )
 
 

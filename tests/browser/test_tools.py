@@ -63,6 +63,9 @@ def test_owner_changes_a_cell_and_takes_it_back(new_page: Callable[..., Page], c
     assert changes == [], "it waits for the matrix, which would hide it"
     late[0][0].fulfill(response=late[0][1])
     expect(cell.get_by_role("button", name="Deny (current)")).to_be_visible()
+    others = page.get_by_role("group", name="Viewer, date_info")
+    expect(others).to_have_count(0)  # as the field says, and not as it said when the matrix before came
     page.get_by_role("button", name="Undo").click()
     expect(page.get_by_text("The change has been undone.")).to_be_visible()
     expect(cell.get_by_role("button", name="Allow (current)")).to_be_visible()
+    expect(others).to_have_count(0)

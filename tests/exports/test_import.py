@@ -18,6 +18,7 @@ from apps.collections.storage.originals import file_key
 from apps.conversations.models import Picture
 from apps.datasets.models import DatasetCheck, DatasetExport, DatasetImport
 from apps.datasets.rows.files import dataset_file_key, written_key
+from apps.evaluations.models import Example
 from exports.files import workspace_export
 from exports.imports import workspace_import
 from exports.moves import Moves, moves, staying
@@ -26,6 +27,7 @@ from tenancy.database.base import as_login_role
 from tenancy.models import User
 from tenancy.row_security import tenant_models
 from tenancy.scope import platform_scope, tenant_scope
+from tests.conversations.pictures.test_figures import png
 from tests.erasure.conftest import rows_of
 from tests.exports.moved import NEW, OLD, old_numbers, sequences_begin, sequences_set
 from tests.permissions.world import Side
@@ -55,11 +57,10 @@ def files_name(side: Side) -> list[str]:
             key = dataset_file_key(tenant.pk, row.dataset_id, f"import-{uuid4().hex}")
             keys += _named(row, "file", key, "rows")
             keys += _named(row, "errors_file", written_key(row, "errors"), "errors")
-        kept: list[Any] = [*FileBlob.objects.all(), *Picture.objects.all()]
-        for row in kept:
-            content = b"earlier words"
-            type(row).objects.filter(pk=row.pk).update(
-                content=content, sha256=hashlib.sha256(content).hexdigest(), size=len(content)
+        of_picture = {"media_type": "image/png", "width": 3, "height": 2}
+        for model, content, also in ((FileBlob, b"earlier words", {}), (Picture, png(3, 2), of_picture)):
+            model.objects.update(
+                content=content, sha256=hashlib.sha256(content).hexdigest(), size=len(content), **also
             )
     return keys
 
@@ -309,6 +310,8 @@ def test_a_row_of_every_table_moves_or_stays_as_declared(home: Path, tmp_path: P
             if label in staying():
                 continue
             assert here == there - made.left.get(label, 0), label
+        sample = Example.objects.get(tenant=made.tenant)
+        assert (sample.step, bool(sample.error)) == ("failed", True)  # its job has stayed behind
     assert made.files == len(keys)
 
 

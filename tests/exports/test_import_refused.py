@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 from collections.abc import Callable
@@ -21,6 +22,7 @@ from exports.signing import public_key, sign
 from tenancy.models import Tenant, User
 from tenancy.row_security import tenant_models
 from tenancy.scope import platform_scope, tenant_scope
+from tests.conversations.pictures.test_figures import png
 from tests.exports.test_files import content_of, rewritten
 from tests.exports.test_import import files_name
 from tests.permissions.world import Side
@@ -55,6 +57,11 @@ def changed(source: Path, label: str, change: Callable[[Row], None]) -> dict[str
     return {name: b"".join(json.dumps(row).encode() + b"\n" for row in rows)}
 
 
+def bytes_of(content: bytes) -> Row:
+    """Return the columns of a picture with these bytes."""
+    return {"content": base64.b64encode(content).decode(), "sha256": hashlib.sha256(content).hexdigest()}
+
+
 def everything() -> dict[str, int]:
     """Count all rows but those of a table that keeps what was removed."""
     with platform_scope():
@@ -74,6 +81,7 @@ def source(home: Path, tmp_path: Path) -> tuple[Side, Side, Path]:
         "collections.Chunk",
         "conversations.Turn",
         "conversations.Citation",
+        "conversations.Picture",
         "datasets.DatasetCheck",
         "datasets.DatasetRow",
         "tools.ToolGrant",
@@ -103,7 +111,7 @@ def hostile(other: Side, path: Path) -> dict[str, dict[str, bytes]]:
     def drop(column: str) -> Callable[[Row], None]:
         return lambda row: row.pop(column)
 
-    document, user = "collections.Document", "tenancy.User"
+    document, user, picture = "collections.Document", "tenancy.User", "conversations.Picture"
     twice = content_of(path)["rows/collections.Chunk.jsonl"] * 2
     return {
         "another workspace's row": changed(path, document, put(tenant_id=other.tenant.pk)),
@@ -157,6 +165,11 @@ def hostile(other: Side, path: Path) -> dict[str, dict[str, bytes]]:
         "a table of the installation": {"rows/tenancy.Erasure.jsonl": b'{"id": 1}\n'},
         "groups": {"rows/auth.Group.jsonl": b'{"id": 1, "name": "x"}\n'},
         "a file of another workspace": {f"files/t{other.tenant.pk}/1/ab/{'ab' * 32}": b"theirs"},
+        "a picture of another type": changed(path, picture, put(media_type="image/jpeg")),
+        "a picture that is a page": changed(path, picture, put(media_type="text/html")),
+        "a picture of another size": changed(path, picture, put(width=4)),
+        "a picture that is cut off": changed(path, picture, put(**bytes_of(png(3, 2)[:45]))),
+        "a picture that is none": changed(path, picture, put(**bytes_of(b"<script>"))),
         "a file of no place": {"files/anywhere.txt": b"words"},
     }
 

@@ -121,7 +121,7 @@ def test_creator_becomes_owner():
 
 
 @pytest.mark.usefixtures("db", "open_server")
-@pytest.mark.parametrize("slug", ["", "A", "a_b", "-a", "a-", "a b", "a/b", "ä", "a" * 41, ".."])
+@pytest.mark.parametrize("slug", [" ", "A", "a_b", "-a", "a-", "a b", "a/b", "ä", "a" * 41, ".."])
 def test_slug_that_is_no_part_of_a_url_is_refused(slug: str):
     with pytest.raises(Invalid):
         tenant_create(user=make_user(), name="x", slug=slug)
@@ -132,6 +132,19 @@ def test_slug_is_given_once(cast: Cast):
     with pytest.raises(Conflict) as refused:
         tenant_create(user=make_user(), name="x", slug=cast.tenant.slug)
     assert refused.value.code == "slug_taken"
+
+
+@pytest.mark.usefixtures("db", "open_server")
+def test_workspace_without_an_address_gets_one_from_its_name() -> None:
+    user = make_user()
+    names = ("Kühlkette & Café, 2026_b", "Kühlkette & Café, 2026_b", "物流部", "--", "x" * 120)
+    slugs = [tenant_create(user=user, name=name, slug="").slug for name in names]
+    assert slugs == [
+        *("kuhlkette-cafe-2026-b", "kuhlkette-cafe-2026-b-2"),
+        *("workspace", "workspace-2", "x" * 30),
+    ]
+    with pytest.raises(Invalid, match="needs a name"):
+        tenant_create(user=user, name=" ", slug="")
 
 
 def test_closed_server_makes_workspaces_for_owners_only(cast: Cast, settings):

@@ -1,12 +1,18 @@
-"""Experiments of a workspace that was imported: what was under way is stopped, and can be started again by a person."""
+"""Experiments of a workspace that was imported: what was under way is stopped, and can be started again by a person.
+
+So is a sample that was being made: its job has stayed behind.
+"""
 
 from __future__ import annotations
 
 from django.utils import timezone
 
 from apps.evaluations.models import (
+    EXAMPLE_ENDED,
     EXPERIMENT_ACTIVE,
     TRIAL_ENDED,
+    Example,
+    ExampleStep,
     Experiment,
     ExperimentState,
     LiveSample,
@@ -29,3 +35,4 @@ def evaluations_arrived(arrival: Arrival) -> None:
     LiveSample.objects.filter(**mine, state=SampleState.WAITING).update(
         state=SampleState.SKIPPED, error=why, finished_at=now
     )
+    Example.objects.filter(**mine).exclude(step__in=EXAMPLE_ENDED).update(step=ExampleStep.FAILED, error=why)

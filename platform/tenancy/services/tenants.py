@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+import string
 from collections.abc import Callable
 
 from django.db import IntegrityError, transaction
+from django.utils.crypto import get_random_string
+from django.utils.text import slugify
 
 from basics.errors import Conflict, Denied, Invalid
 from basics.texts import gettext as _
@@ -51,13 +54,29 @@ def tenant_names_check(name: str, slug: str) -> str:
     return name
 
 
+def _slugs_of(name: str) -> list[str]:
+    """Return addresses for a workspace of that name, the best first; the last one is hardly ever taken."""
+    made = slugify(name).replace("_", "-")[:30].strip("-") or "workspace"
+    numbered = [f"{made}-{number}" for number in range(2, 6)]
+    return [made, *numbered, f"{made}-{get_random_string(8, string.ascii_lowercase + string.digits)}"]
+
+
+def _created(name: str, slug: str) -> Tenant | None:
+    """Return a new workspace; None where its address is taken."""
+    try:
+        with transaction.atomic():
+            return Tenant.objects.create(name=name, slug=slug)
+    except IntegrityError:
+        return None
+
+
 @transaction.atomic
 def tenant_create(*, user: User, name: str, slug: str, is_operator: bool = False) -> Tenant:
     """Create a workspace that the user owns.
 
     Args:
         name: what people see, 1 to 120 characters.
-        slug: its part of the URL: 1 to 40 of a-z, 0-9 and "-", neither first nor last a "-".
+        slug: its part of the URL: 1 to 40 of a-z, 0-9 and "-", neither first nor last a "-"; "" has one made from the name.
         is_operator: asked for at the command line, where the operator's sign-up policy does not bind.
 
     Raises:
@@ -70,16 +89,15 @@ def tenant_create(*, user: User, name: str, slug: str, is_operator: bool = False
             "permission_denied",
             _("Only this server's operator can create workspaces. Ask them for one, or ask to be invited."),
         )
-    name = tenant_names_check(name, slug)
-    try:
-        with transaction.atomic():
-            tenant = Tenant.objects.create(name=name, slug=slug)
-    except IntegrityError:
+    slugs = [slug] if slug else _slugs_of(name)
+    name = tenant_names_check(name, slugs[0])
+    tenant = next(filter(None, (_created(name, candidate) for candidate in slugs)), None)
+    if tenant is None:
         raise Conflict(
             "slug_taken",
-            _("The address “%(slug)s” is already taken. Choose another one.") % {"slug": slug},
+            _("The address “%(slug)s” is already taken. Choose another one.") % {"slug": slugs[0]},
             data={"field": "slug"},
-        ) from None
+        )
     with tenant_scope(tenant.pk):
         membership = Membership.objects.create(tenant=tenant, user=user, role=Role.OWNER)
         audit_record(tenant=tenant, actor=user_actor(membership), action="tenant.create", object=tenant)
