@@ -10,7 +10,7 @@ import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from apps.collections.ingestion.code.languages import BY_MEDIA_TYPE, BY_SUFFIX, language_of
+from apps.collections.ingestion.code.programming_languages import BY_MEDIA_TYPE, BY_SUFFIX, language_of
 from apps.collections.ingestion.types import ZIP_ERRORS, FailureCode, ReadFailure
 from basics.texts import gettext as _
 from basics.texts import gettext_noop

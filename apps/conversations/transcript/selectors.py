@@ -30,8 +30,8 @@ from apps.conversations.transcript.branch_tree import branch_before, tree_read, 
 from apps.conversations.transcript.shown import turns_for
 from basics.errors import Missing
 from runs.actors import actor_now, is_person, person_with
+from runs.approvals.parking import decided_data
 from runs.models import ACTIVE, PendingDecision, Run, RunStatus, ToolCall
-from runs.parking import decided_data
 from runs.providers import models_available
 from runs.selectors import (
     decided_prefetch,

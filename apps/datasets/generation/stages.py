@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from apps.datasets.generation import by_rules, languages, prompts, rule_questions, turns
+from apps.datasets.generation import by_rules, prompts, row_languages, rule_questions, turns
 from apps.datasets.generation.corpus import CorpusPassage
 from apps.datasets.generation.judging import Judgement, judged
 from apps.datasets.generation.material import gold_of, passages_of
@@ -80,7 +80,7 @@ async def question(work: Work, item: Item) -> Next:
         {
             "question": " ".join(text.split()),
             "rationale": rationale.strip(),
-            "language": languages.tag_of(asked_for) if asked_for else languages.detected(prose),
+            "language": row_languages.tag_of(asked_for) if asked_for else row_languages.detected(prose),
             "gold": [asdict(source) for source in gold],
             "told": told,
             "passages": len({source.chunk_id for source in gold}),
@@ -93,7 +93,7 @@ async def filtered(work: Work, item: Item) -> Next:
     passages = await passages_of(work, item)
     text = item.data["question"]
     reason = by_rules.filter_reason(text, passages, item.type, item.data["passages"])
-    reason = reason or languages.fault("question", text, item.data["language"])
+    reason = reason or row_languages.fault("question", text, item.data["language"])
     if reason:
         return dropped(reason)
     if not work.judge.by_rules:
@@ -225,7 +225,7 @@ async def synthesis(work: Work, item: Item) -> Next:
 async def judge(work: Work, item: Item) -> Next:
     """Judge the answer by six scores; keep, repair or drop it."""
     verdict = await _judgement(work, item)
-    wrong = languages.fault("answer", item.data["answer"], item.data["language"])
+    wrong = row_languages.fault("answer", item.data["answer"], item.data["language"])
     if wrong and verdict.verdict == "keep":
         may_repair = item.repairs < work.settings.max_repairs
         verdict = replace(verdict, verdict="repair" if may_repair else "drop", reason=wrong)
@@ -376,7 +376,7 @@ def _expected(item: Item) -> Behaviour:
 def _language(work: Work, data: Mapping[str, Any]) -> str:
     if work.model.by_rules:
         return "en"  # The templates are.
-    return data["language"] or languages.detected(f"{data['question']} {data['answer']}")
+    return data["language"] or row_languages.detected(f"{data['question']} {data['answer']}")
 
 
 def _sources(values: list[dict[str, Any]]) -> list[RecordSource]:

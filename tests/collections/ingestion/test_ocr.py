@@ -21,7 +21,7 @@ from apps.collections.ingestion.ocr.pages import page_recognise
 from apps.collections.ingestion.ocr.pictures import picture_array
 from apps.collections.ingestion.ocr.rapid import RapidEngine
 from apps.collections.ingestion.ocr.tesseract import TesseractEngine, tesseract_languages
-from apps.collections.ingestion.readers import reader_for
+from apps.collections.ingestion.readers.registry import reader_for
 from apps.collections.ingestion.sandbox import run_child
 from apps.collections.ingestion.types import ReaderLimits, ReadFailure
 from config.settings import base
