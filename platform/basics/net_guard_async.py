@@ -14,15 +14,13 @@ import anyio.to_thread
 import httpcore2
 import httpx2
 
-from basics.net_guard import (
-    NETWORK_ERRORS,
+from basics.net_guard import NETWORK_ERRORS, authorities, error_translated
+from basics.net_policy import (
     PUBLIC,
     AddressRefused,
     NetPolicy,
     Resolver,
     addresses_checked,
-    authorities,
-    error_translated,
     system_resolver,
     url_check,
 )
