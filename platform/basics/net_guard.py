@@ -34,6 +34,39 @@ UNREACHED = "no connection was made; check the address, the port and the certifi
 NETWORK_ERRORS = (httpcore2.TimeoutException, httpcore2.NetworkError, httpcore2.ProtocolError)
 
 
+def request_core(
+    request: httpx2.Request, content: httpx2.SyncByteStream | httpx2.AsyncByteStream
+) -> httpcore2.Request:
+    """Return a request of httpx2 as the pool of connections takes it."""
+    return httpcore2.Request(
+        method=request.method,
+        url=httpcore2.URL(
+            scheme=request.url.raw_scheme,
+            host=request.url.raw_host,
+            port=request.url.port,
+            target=request.url.raw_path,
+        ),
+        headers=request.headers.raw,
+        content=content,
+        extensions=request.extensions,
+    )
+
+
+def response_of(
+    request: httpx2.Request,
+    response: httpcore2.Response,
+    body: httpx2.SyncByteStream | httpx2.AsyncByteStream,
+) -> httpx2.Response:
+    """Return what the pool has answered as a response of httpx2, whose body is read as it arrives."""
+    return httpx2.Response(
+        response.status,
+        headers=response.headers,
+        stream=body,
+        extensions=response.extensions,
+        request=request,
+    )
+
+
 def error_translated(error: Exception) -> httpx2.TransportError:
     """Return the error of httpx2 that says what one of ``NETWORK_ERRORS`` says.
 
@@ -197,29 +230,12 @@ class GuardedTransport(httpx2.BaseTransport):
         stream = request.stream
         if not isinstance(stream, httpx2.SyncByteStream):
             raise TypeError("GuardedTransport sends requests of a synchronous client")
-        sent = httpcore2.Request(
-            method=request.method,
-            url=httpcore2.URL(
-                scheme=request.url.raw_scheme,
-                host=request.url.raw_host,
-                port=request.url.port,
-                target=request.url.raw_path,
-            ),
-            headers=request.headers.raw,
-            content=stream,
-            extensions=request.extensions,
-        )
+        sent = request_core(request, stream)
         try:
             response = self._pool.handle_request(sent)
         except NETWORK_ERRORS as error:
             raise error_translated(error) from error
-        return httpx2.Response(
-            response.status,
-            headers=response.headers,
-            stream=_Body(response),
-            extensions=response.extensions,
-            request=request,
-        )
+        return response_of(request, response, _Body(response))
 
     def close(self) -> None:
         """Close the connections."""
