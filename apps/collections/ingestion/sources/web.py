@@ -26,8 +26,8 @@ from apps.collections.ingestion.sources.base import (
     safe_path,
     shown,
 )
-from basics.net_guard import GuardedTransport, Resolver
-from basics.net_policy import PUBLIC, AddressRefused, NetPolicy, system_resolver, url_check
+from basics.net_guard import GuardedTransport
+from basics.net_policy import PUBLIC, AddressRefused, NetPolicy, Resolver, system_resolver, url_check
 from basics.texts import gettext as _
 
 MAX_REDIRECTS = 5
