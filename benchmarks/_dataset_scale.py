@@ -16,6 +16,7 @@ from django.test import Client
 
 from apps.datasets.formats import FORMATS, Card
 from apps.datasets.models import DatasetVersion
+from apps.datasets.records import parts
 from apps.datasets.records import record as r
 from apps.datasets.records.columns import record_columns
 from apps.datasets.rows import dataset_services
@@ -36,9 +37,9 @@ EXPORTS = tuple(name for name, form in FORMATS.items() if form.is_export)
 def _load(cast: Cast, dataset_id: int, rows: int) -> None:
     """Bring the rows in by COPY; their hashes are those of what they hold."""
     words = "An answer of usual length. " * 12
-    kinds = (r.RowType.FACTUAL, r.RowType.MULTI_HOP, r.RowType.COMPARISON)
-    levels = (r.Difficulty.EASY, r.Difficulty.MEDIUM, r.Difficulty.HARD)
-    splits = (*[r.Split.TRAIN] * 8, r.Split.VALIDATION, r.Split.TEST)
+    kinds = (parts.RowType.FACTUAL, parts.RowType.MULTI_HOP, parts.RowType.COMPARISON)
+    levels = (parts.Difficulty.EASY, parts.Difficulty.MEDIUM, parts.Difficulty.HARD)
+    splits = (*[parts.Split.TRAIN] * 8, parts.Split.VALIDATION, parts.Split.TEST)
 
     def row(n: int) -> dict[str, Any]:
         record = r.Record(
@@ -48,7 +49,7 @@ def _load(cast: Cast, dataset_id: int, rows: int) -> None:
             difficulty=levels[n % 7 % 3],
             split=splits[n % 10],
             sources=(
-                r.RecordSource(f"d{n % 2000}.pdf", f"Passage {n} of the document.", start=n, end=n + 30),
+                parts.RecordSource(f"d{n % 2000}.pdf", f"Passage {n} of the document.", start=n, end=n + 30),
             ),
         )
         return record_columns(record) | {

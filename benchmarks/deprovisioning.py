@@ -110,7 +110,7 @@ class Person:
         from django.utils import timezone
 
         from sso.sign_ins import sign_in_begin
-        from tenancy import keys
+        from tenancy import tokens
         from tenancy.entrances import COMPANY_ONLY, SIGN_INS
         from tenancy.models import Membership, OAuthToken, User
         from tenancy.scope import tenant_scope
@@ -126,7 +126,7 @@ class Person:
             self.actor = actor_of(member)
             _, self.key = api_key_create(tenant=tenant, actor=self.actor, name="k", scopes=["tenant.read"])
             row, _ = api_key_create(tenant=tenant, actor=self.actor, name="app", scopes=["tenant.read"])
-            self.token, digest = keys.make_token()
+            self.token, digest = tokens.make_token()
             OAuthToken.objects.create(
                 tenant=tenant, api_key=row, kind="access", sha256=digest,
                 expires_at=timezone.now() + timedelta(minutes=15),

@@ -32,7 +32,7 @@ from _stack import database  # noqa: E402
 
 from toolloop.best_sentences import RankedPassage, best_quotes  # noqa: E402
 from toolloop.evidence import evidence_of, strength_of  # noqa: E402
-from toolloop.languages import language_or_script  # noqa: E402
+from toolloop.language_detection import language_or_script  # noqa: E402
 
 FOUND = 8
 BOUNDS = (0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2)

@@ -33,8 +33,8 @@ import numpy as np  # noqa: E402
 import pypdfium2  # noqa: E402
 from PIL import Image, ImageFilter  # noqa: E402
 
-from apps.collections.ingestion.detect import PNG  # noqa: E402
 from apps.collections.ingestion.identifiers import facts  # noqa: E402
+from apps.collections.ingestion.media_types import PNG  # noqa: E402
 from apps.collections.ingestion.ocr.pages import page_recognise  # noqa: E402
 from apps.collections.ingestion.ocr.rapid import RapidEngine  # noqa: E402
 

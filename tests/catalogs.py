@@ -10,7 +10,7 @@ import polib
 from django.test import override_settings
 
 from config.catalogs import DOMAINS, LOCALE, catalogs_compile
-from tenancy.languages import languages_offered
+from tenancy.portal_languages import languages_offered
 from web.bundles import bundle
 
 Texts = Mapping[str, str | Sequence[str]]

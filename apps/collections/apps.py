@@ -93,6 +93,7 @@ class CollectionsConfig(AppConfig):
         from apps.collections.pipeline.lexical_upgrade import terms_sweep
         from apps.collections.storage import originals
         from apps.collections.tree.elsewhere import tree_follow, trees_compare
+        from audit.names import audit_names_judged_by
         from backups.restoring import after_restore
         from backups.verifying import on_verify
         from blobs.caches import on_removed, on_whole_look
@@ -105,7 +106,6 @@ class CollectionsConfig(AppConfig):
         from exports.moves import keys_tell, on_workspace_import, shared_as
         from jobs.registry import before_fork, on_sweep
         from runs.withheld import documents_judged_by
-        from tenancy.audit_names import audit_names_judged_by
         from tenancy.row_security import register_function
         from web.key_collections import key_collections_from
 

@@ -58,6 +58,7 @@ class ConversationsConfig(AppConfig):
         from apps.conversations.turns.erasing_content import CONVERSATIONS, conversations_made_erase
         from apps.conversations.turns.lost_titles import titles_later
         from apps.tools.toolset.bundles import bundle_register
+        from audit.names import audit_names_judged_by
         from budgets.assistants import assistants_from
         from erasure.kinds import content_kind_register, on_content_erase
         from erasure.removal import retention_kind_register
@@ -65,7 +66,6 @@ class ConversationsConfig(AppConfig):
         from exports.moves import keys_tell, on_workspace_import
         from runs.retention import runs_emptied_with
         from runs.withheld import runs_related_by
-        from tenancy.audit_names import audit_names_judged_by
 
         assistants_from(assistant_names)
         bundle_register(BUNDLE)

@@ -9,8 +9,8 @@ from django.utils.translation import gettext_lazy
 
 from apps.conversations.models import Conversation, Turn
 from notices.sources import Thing, notice_source
-from runs.approvals import open_decisions
-from runs.deciders import decidable, deciders_of
+from runs.approvals.deciders import decidable, deciders_of
+from runs.approvals.selectors import open_decisions
 from runs.models import PendingDecision, RunStatus
 from tenancy.actors import Actor
 from tenancy.models import Tenant

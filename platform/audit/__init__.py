@@ -1,1 +1,1 @@
-"""Who read what, and the audit trail as a stream of events for other systems."""
+"""The audit log: its list, who read what documents say, and both as a stream of events for other systems."""

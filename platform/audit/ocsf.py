@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from audit.models import ContentRead
-from tenancy.audit_names import audit_names_judged
+from audit.names import audit_names_judged
 from tenancy.models import AuditEvent
 from tenancy.version import code_version
 

@@ -23,7 +23,7 @@ from audit.models import AuditStream
 from audit.selectors import StreamPlace, owners_reader, stream_batch
 from audit.services import stream_secret, streams_of_operator_ensure
 from audit.sinks import NotTaken, file_take, syslog_take, webhook_take
-from basics.net_guard import NetPolicy
+from basics.net_policy import NetPolicy
 from basics.texts import gettext as _
 from tenancy import crypto
 from tenancy.outgoing import outgoing_policy

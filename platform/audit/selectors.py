@@ -1,4 +1,4 @@
-"""A workspace's audit events and reads as one stream that can be followed from any place in it."""
+"""A workspace's audit log: as a list to filter, and with its reads as one stream that can be followed from any place in it."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Any
 from django.db.models import QuerySet
 
 from audit.models import AuditStream, ContentRead
+from audit.names import ShownEvents
 from audit.ocsf import event_ocsf, read_ocsf
 from audit.reads import reads_number, reads_unnumbered
 from basics.errors import Denied, Invalid
 from tenancy.actors import Actor
-from tenancy.audit_names import ShownEvents
 from tenancy.models import AuditEvent, Tenant
 from tenancy.permissions import OWNER, ROLE_ACTIONS
 from tenancy.scope import tenant_scope
@@ -117,6 +117,33 @@ def events_after(*, tenant: Tenant, actor: Actor, cursor: str, most: int) -> Str
             "key_limited", "This key is limited to some collections. Use one for the whole workspace."
         )
     return stream_batch(tenant, StreamPlace.of(cursor), most=min(most, MOST_EVENTS), reader=actor)
+
+
+def audit_list(
+    *, actor: Actor, action: str = "", user_id: int | None = None, object_type: str = ""
+) -> QuerySet[AuditEvent]:
+    """Return the workspace's audit trail, newest first.
+
+    Args:
+        action: one action ("key.create") or all of a noun ("key.").
+    """
+    actor.require("audit.read")
+    events: QuerySet[AuditEvent] = ShownEvents.of(AuditEvent, actor)
+    if action.endswith("."):
+        events = events.filter(action__startswith=action)
+    elif action:
+        events = events.filter(action=action)
+    if user_id is not None:
+        events = events.filter(user_id=user_id)
+    if object_type:
+        events = events.filter(object_type=object_type)
+    return events.order_by("-at", "-pk")
+
+
+def audit_actions(*, actor: Actor) -> list[str]:
+    """Return the actions that occur in the newest 2,000 events, by name, to filter by."""
+    recent = audit_list(actor=actor).values_list("action", flat=True)[:2000]
+    return sorted(set(recent))
 
 
 def stream_list(*, actor: Actor) -> QuerySet[AuditStream]:

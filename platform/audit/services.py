@@ -10,7 +10,7 @@ from django.db import connection, transaction
 
 from audit.models import AuditStream
 from basics.errors import Invalid, Missing
-from basics.net_guard import AddressRefused, url_check
+from basics.net_policy import AddressRefused, url_check
 from basics.texts import gettext as _
 from tenancy import crypto
 from tenancy.actors import Actor

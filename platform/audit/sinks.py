@@ -19,7 +19,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 from uuid import NAMESPACE_URL, uuid5
 
-from basics.net_guard import AddressRefused, NetPolicy, addresses_checked, system_resolver
+from basics.net_policy import AddressRefused, NetPolicy, addresses_checked, system_resolver
 from basics.texts import gettext as _
 from tenancy.crypto import Secret
 from webhooks.sending import webhook_send

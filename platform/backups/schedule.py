@@ -1,4 +1,4 @@
-"""Write a backup every day where an address is set, and forget the oldest: in a thread of the worker's own process."""
+"""Write a backup every day where an address is set, and remove what retention no longer keeps: in a thread of the worker's own process."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from django.utils import timezone
 from backups.errors import BackupBusy
 from backups.models import BackupResult
 from backups.results import backup_problem, last_result, recorded
-from backups.services import backup_create, backup_prune
+from backups.retention import backup_prune
+from backups.services import backup_create
 from tenancy.threads import begin_thread
 
 log = structlog.get_logger(__name__)

@@ -1,4 +1,4 @@
-"""Write a backup, list those of a place, and forget the oldest.
+"""Write a backup, and list those of a place.
 
 The order is what makes a backup right. One session keeps files from being removed, then opens a snapshot; keys of files
 and rows are read in that snapshot, the files after it; the manifest comes last, once the session was found to live
@@ -11,26 +11,23 @@ import secrets
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 
 from django.conf import settings
-from django.utils import timezone
 
 from backups.errors import BackupDamaged, BackupRefused
 from backups.kept_keys import KeysUsed, keys_text, keys_used
 from backups.manifest import Manifest, Originals, Part, SequenceState, Table, manifest_read, manifest_write
 from backups.originals import OriginalsWriter, originals_read
 from backups.parts import BackupKey, part_write
-from backups.places import NAME, Place, manifest_key, workroom
+from backups.places import NAME, Place, workroom
 from backups.priority import thread_yield
 from backups.snapshot import RowsWriter, Snapshot, alone, line_check, snapshot
 from blobs.stores import store
 from tenancy.health import check_migrations, migrations_unknown
 from tenancy.version import code_version
 
-UNFINISHED_KEPT = timedelta(days=1)
-"""How long files of an unfinished backup stay: another server's may be on the way."""
 _TOLD_EVERY = 500
 _CHECKED_EVERY = 50
 
@@ -42,15 +39,6 @@ class Listed:
     name: str
     manifest: Manifest | None
     problem: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Pruned:
-    """What was removed: names of backups, files of unfinished ones, originals that no backup names any more."""
-
-    backups: list[str]
-    unfinished: int
-    originals: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,44 +206,3 @@ def backup_chosen(place: Place, name: str = "") -> Manifest:
     if not names:
         raise BackupRefused(f"There is no finished backup at {place.url.partition('?')[0]}.")
     return manifest_read(place, name or names[-1], backup_keys())
-
-
-def backup_prune(url: str, *, keep: int) -> Pruned:
-    """Remove all backups of a place but the newest, then what no backup needs any more.
-
-    Args:
-        keep: how many stay.
-
-    Raises:
-        BackupRefused: a backup is being written.
-        BackupDamaged: a backup that stays can't be read, so that nobody knows which originals it needs; only
-            whole backups were removed then.
-        StoreAway: the place doesn't answer.
-    """
-    if keep < 1:
-        raise ValueError("the newest backup always stays")
-    place = Place(url)
-    with alone():
-        names = place.names()
-        gone, kept = names[:-keep], names[-keep:]
-        for name in gone:
-            place.store.remove(manifest_key(name))  # first: what is half removed is no backup
-            place.store.remove_below(f"backups/{name}/")
-        needed: set[str] = set()
-        for name in kept:
-            manifest = manifest_read(place, name, backup_keys())
-            needed.update(one.name for one in originals_read(place, manifest, backup_keys()))
-        before = timezone.now() - UNFINISHED_KEPT
-        unfinished = [
-            one.key
-            for one in place.store.below("backups/")
-            if one.key.split("/")[1] not in kept and one.changed_at < before
-        ]
-        unneeded = [
-            one.key
-            for one in place.store.below("originals/")
-            if one.key.rpartition("/")[2].removesuffix(".gwp") not in needed and one.changed_at < before
-        ]
-        for key in [*unfinished, *unneeded]:
-            place.store.remove(key)
-    return Pruned(gone, len(unfinished), len(unneeded))

@@ -14,15 +14,13 @@ import anyio.to_thread
 import httpcore2
 import httpx2
 
-from basics.net_guard import (
-    NETWORK_ERRORS,
+from basics.net_guard import NETWORK_ERRORS, authorities, error_translated, request_core, response_of
+from basics.net_policy import (
     PUBLIC,
     AddressRefused,
     NetPolicy,
     Resolver,
     addresses_checked,
-    authorities,
-    error_translated,
     system_resolver,
     url_check,
 )
@@ -123,29 +121,12 @@ class AsyncGuardedTransport(httpx2.AsyncBaseTransport):
         stream = request.stream
         if not isinstance(stream, httpx2.AsyncByteStream):
             raise TypeError("AsyncGuardedTransport sends requests of an asynchronous client")
-        sent = httpcore2.Request(
-            method=request.method,
-            url=httpcore2.URL(
-                scheme=request.url.raw_scheme,
-                host=request.url.raw_host,
-                port=request.url.port,
-                target=request.url.raw_path,
-            ),
-            headers=request.headers.raw,
-            content=stream,
-            extensions=request.extensions,
-        )
+        sent = request_core(request, stream)
         try:
             response = await self._pool.handle_async_request(sent)
         except NETWORK_ERRORS as error:
             raise error_translated(error) from error
-        return httpx2.Response(
-            response.status,
-            headers=response.headers,
-            stream=_Body(response),
-            extensions=response.extensions,
-            request=request,
-        )
+        return response_of(request, response, _Body(response))
 
     async def aclose(self) -> None:
         """Close the connections."""

@@ -20,7 +20,7 @@ from basics.texts import gettext_noop
 from batches.engines import TIER
 from batches.models import OPEN, Batch, BatchLine, BatchState, LineState
 from budgets.ledger import BillingAccount, Refusal, ReservationRequest, budget_reserve_each, holds_release
-from budgets.services import budgets_tell
+from budgets.warnings import budgets_tell
 from jobs.notify import notify
 from runs.models import UsageRecord
 from runs.usage import LOST, usage_columns

@@ -17,6 +17,7 @@ from basics.texts import gettext as _
 from basics.texts import pgettext, sentences
 from budgets.models import BudgetHold
 from budgets.money import dollars
+from budgets.periods import budget_resets
 
 EXCEEDED = "budget_exceeded"
 ANY_BUDGET = "EXISTS (SELECT FROM budgets_budget WHERE tenant_id = own_tenant())"
@@ -256,15 +257,6 @@ def budget_named(kind: str, amount_usd: Decimal, period: str, starts_at: datetim
     if not time:
         return _NAMED[kind] % {"amount": dollars(amount_usd)}
     return _NAMED_FOR[kind] % {"amount": dollars(amount_usd), "time": time}
-
-
-def budget_resets(period: str, starts_at: datetime.datetime | None) -> datetime.datetime | None:
-    """Return when the period after this one begins, in UTC; None for one that never ends."""
-    if starts_at is None or period not in ("day", "month"):
-        return None
-    begun = starts_at.astimezone(datetime.UTC)
-    later = begun + datetime.timedelta(days=1 if period == "day" else 31)
-    return later if period == "day" else later.replace(day=1)
 
 
 def way_out(kind: str, period: str, starts_at: datetime.datetime | None) -> list[str]:

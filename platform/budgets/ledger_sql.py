@@ -10,6 +10,9 @@ small pieces instead of lying all in the first hold.
 
 from __future__ import annotations
 
+from budgets.periods import starts_at_sql
+from budgets.warnings import WARN_AT
+
 TABLES = (
     "budgets_budget",
     "budgets_budgetspend",
@@ -31,8 +34,7 @@ BEGIN
         SELECT DISTINCT ON (b.kind, b.period) b.id, b.kind,
             CASE b.kind WHEN 'tenant' THEN 0 WHEN 'member' THEN p_user WHEN 'key' THEN p_key
                 WHEN 'assistant' THEN p_assistant ELSE p_job END AS subject,
-            CASE b.period WHEN 'total' THEN b.created_at
-                ELSE date_trunc(b.period, clock_timestamp(), 'UTC') END AS starts_at
+            {starts_at_sql("clock_timestamp()")} AS starts_at
         FROM budgets_budget b
         WHERE b.tenant_id = p_tenant AND (b.kind = 'tenant'
             OR (b.kind = 'member' AND coalesce(b.subject_id, p_user) = p_user)
@@ -95,7 +97,7 @@ BEGIN
     PERFORM FROM budgets_budgetspend s WHERE s.tenant_id = p_tenant AND s.id = ANY(ids) ORDER BY s.id FOR UPDATE;
     FOR one IN
         SELECT s.id, b.kind, b.period, s.starts_at, b.amount_usd, b.amount_usd - s.spent_usd AS unspent,
-            s.warned_at, s.exceeded_at, s.spent_usd >= b.amount_usd * 0.8 AS is_late,
+            s.warned_at, s.exceeded_at, s.spent_usd >= b.amount_usd * {WARN_AT} AS is_late,
             (SELECT coalesce(sum(h.amount_usd), 0) FROM budgets_budgethold h
              WHERE h.tenant_id = p_tenant AND h.expires_at > clock_timestamp() AND s.id = ANY(h.spends)) AS held
         FROM budgets_budgetspend s JOIN budgets_budget b ON b.tenant_id = s.tenant_id AND b.id = s.budget_id

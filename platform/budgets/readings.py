@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from budgets.periods import starts_at_sql
 from tenancy.readings import Figure
 
-_USED_UP = """
+_USED_UP = f"""
 SELECT count(*) FROM budgets_budget b JOIN budgets_budgetspend s ON s.tenant_id = b.tenant_id AND s.budget_id = b.id
 WHERE (s.refused_at IS NOT NULL OR s.spent_usd >= b.amount_usd)
-    AND s.starts_at = CASE b.period WHEN 'total' THEN b.created_at ELSE date_trunc(b.period, now(), 'UTC') END
-"""
+    AND s.starts_at = {starts_at_sql("now()")}
+"""  # noqa: S608 - a constant
 
 
 def budgets_read(cursor: Any) -> Iterator[Figure]:

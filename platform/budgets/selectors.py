@@ -16,6 +16,8 @@ from budgets.assistants import assistant_names
 from budgets.ledger import budget_named, way_out
 from budgets.models import Budget, BudgetHold, BudgetRules, BudgetSpend
 from budgets.money import dollars
+from budgets.periods import period_start
+from budgets.warnings import is_late
 from tenancy.actors import Actor
 from tenancy.models import ApiKey, User
 
@@ -54,10 +56,10 @@ class BudgetShown:
 
     @property
     def state(self) -> str:
-        """Return ``ok``, ``warned`` from 80 % on, or ``exceeded``."""
+        """Return ``ok``, ``warned`` once so much is spent that people are told, or ``exceeded``."""
         if self.spent_usd >= self.row.amount_usd:
             return "exceeded"
-        return "warned" if self.spent_usd * 10 >= self.row.amount_usd * 8 else "ok"
+        return "warned" if is_late(self.spent_usd, self.row.amount_usd) else "ok"
 
     @property
     def left_usd(self) -> Decimal:
@@ -131,7 +133,7 @@ def budget_notices(*, actor: Actor, assistant_id: int | None = None) -> list[Bud
     notices = []
     for row in sorted(counted.values(), key=lambda row: row.pk):
         budget = row.budget
-        if row.spent_usd * 10 < budget.amount_usd * 8:
+        if not is_late(row.spent_usd, budget.amount_usd):
             continue
         named = budget_named(budget.kind, budget.amount_usd, budget.period, row.starts_at)
         is_over = row.spent_usd >= budget.amount_usd
@@ -177,12 +179,6 @@ def refuses_unpriced(*, actor: Actor) -> bool:
 def _read_require(actor: Actor) -> None:
     if not actor.can("budget.manage"):  # Who may set them may read them.
         actor.require("audit.read")
-
-
-def period_start(period: str, now: datetime.datetime) -> datetime.datetime | None:
-    """Return when the present period began, in UTC; None for ``total``."""
-    day = now.astimezone(datetime.UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-    return {"day": day, "month": day.replace(day=1)}.get(period)
 
 
 def _shown(actor: Actor, rows: list[Budget]) -> list[BudgetShown]:

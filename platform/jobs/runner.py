@@ -33,12 +33,12 @@ from jobs.context import (
     LeaseLost,
     failure_of,
 )
+from jobs.fairness import next_turn, slice_of, work_count
 from jobs.heartbeat import heartbeat, worker_name
 from jobs.lane import lane
 from jobs.models import Job, JobStatus
 from jobs.queue import SharedFlag
 from jobs.services import BACKOFF_S, job_end, job_requeue, wake
-from jobs.turns import next_turn, slice_of, work_count
 from tenancy.database.columns import Columns
 from tenancy.database.cursors import not_waited
 from tenancy.scope import tenant_scope
@@ -109,7 +109,7 @@ def _hand_on(tenant_id: int, job_id: int) -> None:
 def run_cpu(tenant_id: int, job_id: int) -> None:
     """Work on jobs of the cpu lane, slice by slice, as long as a slot is free on this machine and something waits.
 
-    Which job comes next is for ``jobs.turns`` to say; the entry only says that there is one. Without a free slot the
+    Which job comes next is for ``jobs.fairness`` to say; the entry only says that there is one. Without a free slot the
     job stays queued: whoever holds a slot takes it at its turn. A small one may have the slot for small jobs.
     """
     if _stopping():

@@ -43,7 +43,7 @@ def job_enqueue(
         payload: ids only; the handler reads everything else when it runs.
         dedupe_key: while a job of this kind and key is queued or running, that one is returned instead.
         topic: channel that is told about progress and the end, for example ``collection:5``.
-        weight: bytes to be worked on, where that is known; see ``jobs.turns``.
+        weight: bytes to be worked on, where that is known; see ``jobs.fairness``.
 
     Raises:
         LookupError: nothing runs this kind.

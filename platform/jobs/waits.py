@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from django.db import connection
 
-from jobs.turns import BYTES_A_SECOND, DUE, SLICE_S, SMALL, SMALL_BYTES, UNKNOWN_BYTES
+from jobs.fairness import BYTES_A_SECOND, DUE, SLICE_S, SMALL, SMALL_BYTES, UNKNOWN_BYTES
 from tenancy.scope import platform_scope
 
 LANES = ("cpu", "scan")

@@ -32,8 +32,8 @@ from notices.selectors import (
 )
 from notices.sources import MAIL, SOURCES
 from tenancy.actors import system_actor
-from tenancy.languages import ENGLISH, person_language
 from tenancy.models import Membership, Tenant
+from tenancy.portal_languages import ENGLISH, person_language
 from tenancy.public_address import public_address
 from tenancy.scope import platform_scope, tenant_scope
 from tenancy.selectors import user_actor

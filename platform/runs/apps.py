@@ -50,13 +50,14 @@ class RunsConfig(AppConfig):
         from erasure.removal import retention_kind_register
         from exports.moves import keys_tell, on_workspace_import
         from jobs.registry import before_exit, before_fork, on_sweep
+        from runs.approvals.expiry import decisions_expire
         from runs.arriving import runs_arrived
         from runs.erasing import runs_erase
         from runs.providers import providers_preload
         from runs.readings import runs_read
         from runs.retention import RUNS
         from runs.sandbox import sandbox_close
-        from runs.services import decisions_expire, orphans_end, runs_bereave
+        from runs.services import orphans_end, runs_bereave
         from tenancy.losses import on_loss
         from tenancy.readings import reads_for_metrics
 

@@ -207,7 +207,7 @@ class DecisionStatus(models.TextChoices):
 
 
 class ApproverKind(models.TextChoices):
-    """Who decides about a call; see ``runs.deciders``."""
+    """Who decides about a call; see ``runs.approvals.deciders``."""
 
     SELF = "self", gettext_lazy("the requester")
     ROLE = "role", gettext_lazy("someone else with this role or higher")

@@ -16,7 +16,7 @@ from budgets.ledger import (
     budget_reserve_each,
     holds_release,
 )
-from budgets.services import budgets_tell
+from budgets.warnings import budgets_tell
 from runs.models import Run
 from toolloop.reservations import CostEstimate, NothingReserved, Reservation
 

@@ -12,7 +12,7 @@ from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Left
 
 from basics.errors import Missing
-from runs.approvals import ShownDecisions
+from runs.approvals.selectors import ShownDecisions
 from runs.models import DecisionStatus, PendingDecision, Run, RunEvent, RunStatus, ToolCall, ToolCallStatus
 from runs.transcript import Transcript, transcript_of
 from tenancy.actors import Actor

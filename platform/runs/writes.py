@@ -21,7 +21,9 @@ from django.conf import settings
 from django.db import DatabaseError, connection, transaction
 
 from jobs.context import COMPLETE, JobContext, LeaseLost
-from jobs.notify import CHANNEL
+from jobs.notify import CHANNEL, notify
+from runs.models import Run, RunEvent
+from toolloop.storable import json_storable
 
 log = structlog.get_logger(__name__)
 
@@ -308,3 +310,13 @@ def _told(ctx: JobContext, run_id: int, told: Mapping[int, bool]) -> bool:
         ctx.lost.set()
         raise LeaseLost(f"run {run_id}: job {ctx.job_id} is no longer held by {ctx.worker}")
     return told[run_id]
+
+
+def event_append(run: Run, kind: str, data: dict[str, Any]) -> None:
+    """Add an event to a run that no worker holds, in the transaction that holds the run's lock."""
+    run.last_seq += 1
+    run.save(update_fields=["last_seq"])
+    RunEvent.objects.create(
+        tenant_id=run.tenant_id, run=run, seq=run.last_seq, kind=kind, data=json_storable(data)
+    )
+    notify(run.tenant_id, f"run:{run.pk}", run.last_seq)

@@ -12,7 +12,8 @@ import httpx2
 from django.conf import settings
 
 from basics.errors import Denied
-from basics.net_guard import AddressRefused, GuardedTransport, NetPolicy, address_refusal, url_check
+from basics.net_guard import GuardedTransport
+from basics.net_policy import AddressRefused, NetPolicy, address_refusal, url_check
 
 SECONDS = 10.0
 MAX_BYTES = 500_000

@@ -14,7 +14,7 @@ from basics.errors import Conflict, Invalid, Missing
 from basics.texts import gettext as _
 from sso.fetching import ProviderFailed, address_checked
 from sso.models import GroupRole, Protocol, ScimToken, SsoConnection, SsoDomain
-from tenancy import crypto, keys
+from tenancy import crypto, tokens
 from tenancy.actors import Actor
 from tenancy.models import Membership, Role, Tenant
 from tenancy.scope import tenant_scope
@@ -285,7 +285,7 @@ def scim_token_create(*, tenant: Tenant, actor: Actor, name: str) -> tuple[ScimT
                 "name", _("There are already %(most)s tokens. Revoke one first.") % {"most": MAX_TOKENS}
             )
         token = TOKEN_PREFIX + secrets.token_urlsafe(32)
-        row: ScimToken = ScimToken.objects.create(tenant=tenant, name=name, token_sha256=keys.digest(token))
+        row: ScimToken = ScimToken.objects.create(tenant=tenant, name=name, token_sha256=tokens.digest(token))
         audit_record(tenant=tenant, actor=actor, action="sso.scim_token_create", object=row)
     return row, token
 

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from django.utils import timezone
 
 from sso.models import SsoConnection, SsoIdentity, SsoSignIn
-from tenancy import keys
+from tenancy import tokens
 from tenancy.models import Membership, Tenant, User
 from tenancy.scope import platform_scope, tenant_scope
 from tenancy.sign_in_rules import SignInRules
@@ -25,7 +25,7 @@ def sign_in_begin(*, connection: SsoConnection, user: User) -> str:
         tenant_id=connection.tenant_id,
         connection=connection,
         user=user,
-        token_sha256=keys.digest(token),
+        token_sha256=tokens.digest(token),
         expires_at=timezone.now() + timedelta(hours=hours),
     )
     return token
@@ -38,7 +38,7 @@ def sign_in_made(tenant: Tenant, user: User, token: str) -> datetime | None:
             SsoSignIn.objects.filter(
                 tenant=tenant,
                 user=user,
-                token_sha256=keys.digest(token),
+                token_sha256=tokens.digest(token),
                 expires_at__gt=timezone.now(),
                 connection__is_enabled=True,
             )

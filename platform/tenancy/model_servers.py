@@ -14,9 +14,10 @@ import ssl
 import httpx2
 import structlog
 
-from basics import net_guard
-from basics.net_guard import AddressRefused, GuardedTransport
+from basics import net_policy
+from basics.net_guard import GuardedTransport
 from basics.net_guard_async import AsyncGuardedTransport
+from basics.net_policy import AddressRefused
 from tenancy.outgoing import model_policy
 
 log = structlog.get_logger(__name__)
@@ -51,7 +52,7 @@ def _tls() -> ssl.SSLContext:
 
 def resolver(host: str, port: int) -> list[str]:
     """Give the addresses of a name; tests put their own here."""
-    return list(net_guard.system_resolver(host, port))
+    return list(net_policy.system_resolver(host, port))
 
 
 class _ModelTransport(httpx2.AsyncBaseTransport):

@@ -7,7 +7,7 @@ from ipaddress import IPv4Network, IPv6Network, ip_network
 
 from django.conf import settings
 
-from basics.net_guard import NetPolicy, Network
+from basics.net_policy import NetPolicy, Network
 from tenancy.actors import Actor
 from tenancy.models import OutgoingHost
 from tenancy.scope import tenant_scope

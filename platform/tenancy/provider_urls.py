@@ -11,7 +11,7 @@ from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from basics.errors import Invalid
-from basics.net_guard import address_refusal
+from basics.net_policy import address_refusal
 from basics.texts import gettext as _
 from tenancy.outgoing import model_policy
 

@@ -14,14 +14,12 @@ from django.utils import timezone
 
 from basics.errors import Conflict
 from basics.texts import gettext as _
-from tenancy import crypto, keys
+from tenancy import crypto, tokens
 from tenancy.actors import Actor
-from tenancy.audit_names import ShownEvents
 from tenancy.database.columns import Columns
 from tenancy.database.replica import primary_reads
 from tenancy.models import (
     ApiKey,
-    AuditEvent,
     Invite,
     Membership,
     ModelEntry,
@@ -121,13 +119,13 @@ def api_key_authenticate(*, key: str) -> tuple[Tenant, Actor] | None:
     A key's rights are its scopes cut down to what its maker's role allows today. ``last_used_at`` moves at most once
     a minute, so that a busy key does not write at each request.
     """
-    prefix, secret = keys.split(key)
+    prefix, secret = tokens.split(key)
     if not prefix:
         return None
     with platform_scope():
         # The database keeps prefixes apart within a workspace only.
         found = _live_keys(_KEY_OF_PREFIX, prefix)
-        one = next((one for one in found if keys.matches(secret, one[0].secret_sha256)), None)
+        one = next((one for one in found if tokens.matches(secret, one[0].secret_sha256)), None)
         return None if one is None else _opened(*one)
 
 
@@ -137,7 +135,7 @@ def access_token_authenticate(*, slug: str, token: str) -> tuple[Tenant, Actor] 
     Its rights are worked out again at each request, as those of a key are.
     """
     with platform_scope():
-        one = next(_live_keys(_KEY_OF_TOKEN, slug, keys.digest(token)), None)
+        one = next(_live_keys(_KEY_OF_TOKEN, slug, tokens.digest(token)), None)
         return None if one is None else _opened(*one)
 
 
@@ -251,7 +249,7 @@ def invite_read(*, token: str) -> tuple[Invite | None, str]:
     with platform_scope():
         invite = (
             Invite.objects.select_related("tenant", "invited_by")
-            .filter(token_sha256=keys.digest(token), tenant__is_active=True)
+            .filter(token_sha256=tokens.digest(token), tenant__is_active=True)
             .first()
         )
     return (None, "unknown") if invite is None else (invite, invite_problem(invite))
@@ -345,33 +343,6 @@ def model_entry_rows(*, tenant: Tenant) -> list[ModelEntry]:
     """Return what a workspace states about models; for what runs on its behalf."""
     with tenant_scope(tenant.pk):
         return list(ModelEntry.objects.raw(_ENTRIES, [tenant.pk]))
-
-
-def audit_list(
-    *, actor: Actor, action: str = "", user_id: int | None = None, object_type: str = ""
-) -> QuerySet[AuditEvent]:
-    """Return the workspace's audit trail, newest first.
-
-    Args:
-        action: one action ("key.create") or all of a noun ("key.").
-    """
-    actor.require("audit.read")
-    events: QuerySet[AuditEvent] = ShownEvents.of(AuditEvent, actor)
-    if action.endswith("."):
-        events = events.filter(action__startswith=action)
-    elif action:
-        events = events.filter(action=action)
-    if user_id is not None:
-        events = events.filter(user_id=user_id)
-    if object_type:
-        events = events.filter(object_type=object_type)
-    return events.order_by("-at", "-pk")
-
-
-def audit_actions(*, actor: Actor) -> list[str]:
-    """Return the actions that occur in the newest 2,000 events, by name, to filter by."""
-    recent = audit_list(actor=actor).values_list("action", flat=True)[:2000]
-    return sorted(set(recent))
 
 
 def actor_person(*, actor: Actor) -> User | None:

@@ -9,7 +9,7 @@ import polib
 from django.conf import settings
 from django.utils import translation
 
-from tenancy.languages import ENGLISH
+from tenancy.portal_languages import ENGLISH
 
 
 class DjangoTranslations:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from toolloop.generation import Generation as Generation
     from toolloop.generation import RunFailed as RunFailed
     from toolloop.history import histories_merge as histories_merge
+    from toolloop.json_reading import clean_json as clean_json
+    from toolloop.json_reading import extract_json as extract_json
     from toolloop.limits import Limits as Limits
     from toolloop.loop import run_loop as run_loop
     from toolloop.loop_values import LoopInput as LoopInput
@@ -27,8 +29,6 @@ if TYPE_CHECKING:
     from toolloop.messages import Turn as Turn
     from toolloop.messages import UserMessage as UserMessage
     from toolloop.metering import UsageEvent as UsageEvent
-    from toolloop.output import clean_json as clean_json
-    from toolloop.output import extract_json as extract_json
     from toolloop.response_cache import MemoryCache as MemoryCache
     from toolloop.telemetry import Telemetry as Telemetry
     from toolloop.tokens import Usage as Usage

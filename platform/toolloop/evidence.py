@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 from toolloop.best_sentences import RankedPassage, content_terms, identifiers, is_named, split, words_stemmed
-from toolloop.languages import function_words, language_name
+from toolloop.language_detection import function_words, language_name
 
 Evidence = Literal["answer", "near", "none"]
 

@@ -11,7 +11,7 @@ from toolloop.messages import ModelMessage, Turn, UserMessage
 from toolloop.output import Output
 from toolloop.partial_output import finished
 from toolloop.plan_guard import objects_in
-from toolloop.providers._common import Exchange, exchanges
+from toolloop.providers._exchanges import Exchange, exchanges
 from toolloop.providers.base import ModelRequest, ToolSpec
 
 ACCOUNT = "planner-executor"

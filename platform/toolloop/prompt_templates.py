@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from toolloop.languages import language_name
+from toolloop.language_detection import language_name
 from toolloop.messages import ModelMessage, ToolResult, Turn, UserMessage
 from toolloop.providers.base import ToolSpec
 from toolloop.tools.dynamic import DynamicToolset

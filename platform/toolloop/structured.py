@@ -8,12 +8,13 @@ from typing import Any
 
 from toolloop.errors import ToolloopError
 from toolloop.events import RunFinished
+from toolloop.json_reading import clean_json, extract_json
 from toolloop.limits import Limits
 from toolloop.loop import run_loop
 from toolloop.loop_values import LoopInput, LoopServices
 from toolloop.messages import ModelMessage, UserMessage
 from toolloop.metering import UsageHook
-from toolloop.output import Form, Output, clean_json, extract_json, output_of
+from toolloop.output import Form, Output, output_of
 from toolloop.providers.base import Provider
 from toolloop.providers.profiles import Profile
 from toolloop.tokens import Usage

@@ -15,8 +15,8 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, override
 
-from tenancy.languages import person_language
 from tenancy.models import Invite, User
+from tenancy.portal_languages import person_language
 from tenancy.public_address import public_address
 from tenancy.selectors import invite_read
 from web.attempts import attempt_take, attempt_undo, browser_remember

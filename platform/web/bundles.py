@@ -19,7 +19,7 @@ from django.contrib.staticfiles import finders
 from django.templatetags.static import static
 from django.utils.translation import get_language
 
-from tenancy.languages import ENGLISH, languages_offered
+from tenancy.portal_languages import ENGLISH, languages_offered
 
 FOLDER = "bundles/"
 BUNDLES: Mapping[str, Sequence[str]] = {
@@ -52,7 +52,7 @@ BUNDLES: Mapping[str, Sequence[str]] = {
         "js/mentions.js",
     ],
     "voice.js": ["js/voice.js"],  # fetched by the first who speaks or listens
-    # The offline page, which a browser keeps (web.views.installed).
+    # The offline page, which a browser keeps (web.views.web_app).
     "offline.css": ["css/offline.css"],
     "offline.js": ["js/offline.js"],
     "worker.js": ["js/worker.js"],  # served with what it keeps, at the root
@@ -89,7 +89,7 @@ def bundle(name: str, language: str = ENGLISH) -> Bundle:
 
     Args:
         name: with its ending.
-        language: one that is offered (``tenancy.languages``), of a bundle with words; English of any other.
+        language: one that is offered (``tenancy.portal_languages``), of a bundle with words; English of any other.
     """
     kind = f".{name.rpartition('.')[2]}"
     parts = [_source(path) for path in BUNDLES[name]]

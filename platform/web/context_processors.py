@@ -9,9 +9,9 @@ from django.http import HttpRequest
 from django.utils.functional import SimpleLazyObject
 
 from notices.services import notices_look
-from runs.approvals import approval_count
+from runs.approvals.selectors import approval_count
 from tenancy.entrances import memberships_shown
-from tenancy.languages import languages_offered
+from tenancy.portal_languages import languages_offered
 from web.accounts import AccountAdapter
 from web.guide.topics import topic_of
 

@@ -14,9 +14,9 @@ from django.utils.translation import gettext_lazy
 from basics.errors import DomainError
 from erasure.retention import MOST_DAYS, Preview
 from tenancy.actors import Actor
-from tenancy.languages import languages_offered
 from tenancy.models import ModelEntry, Role, User
 from tenancy.permissions import KEY_SCOPES, rank
+from tenancy.portal_languages import languages_offered
 from tenancy.services.credentials import PROVIDERS
 from tenancy.services.model_entries import CAPABILITIES
 from web.key_collections import key_collections

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.urls import include, path
 
 from web.oauth import views as oauth
-from web.views import erasure, guide, health, home, installed, language, members
+from web.views import erasure, guide, health, home, language, members, web_app
 
 app_name = "web"
 urlpatterns = [
@@ -18,9 +18,9 @@ urlpatterns = [
     path("language/", language.language, name="language"),
     path("workspaces/new/", home.create_tenant, name="tenant-create"),
     path("invite/<str:token>/", members.accept_invite, name="invite-accept"),
-    path("manifest.webmanifest", installed.manifest, name="manifest"),
-    path("sw.js", installed.worker, name="worker"),
-    path("offline/", installed.offline, name="offline"),
+    path("manifest.webmanifest", web_app.manifest, name="manifest"),
+    path("sw.js", web_app.worker, name="worker"),
+    path("offline/", web_app.offline, name="offline"),
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),
     path(

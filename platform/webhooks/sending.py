@@ -11,7 +11,8 @@ from typing import Any
 
 import httpx2
 
-from basics.net_guard import AddressRefused, GuardedTransport, NetPolicy
+from basics.net_guard import GuardedTransport
+from basics.net_policy import AddressRefused, NetPolicy
 from basics.texts import gettext as _
 from basics.texts import gettext_noop
 from tenancy.crypto import Secret

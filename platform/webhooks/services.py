@@ -11,7 +11,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from basics.errors import Conflict, Invalid, Missing
-from basics.net_guard import AddressRefused, url_check
+from basics.net_policy import AddressRefused, url_check
 from basics.texts import gettext as _
 from jobs.services import job_enqueue
 from tenancy import crypto

@@ -1,5 +1,5 @@
 // The worker of the portal: shows the offline page while the server can't be reached, and what notices.js has it show.
-// Above this is KEPT: the name of the cache, the offline page with its files, the icon (web/views/installed.py).
+// Above this is KEPT: the name of the cache, the offline page with its files, the icon (web/views/web_app.py).
 // It stores those files and nothing else: no answer to a page of the portal ever goes into a cache.
 
 addEventListener("install", (e) => {

@@ -14,11 +14,12 @@ import pytest
 from django.db import connection
 
 from apps.collections.documents.services import document_delete
-from backups import places, services
+from backups import places, retention
 from backups.errors import BackupBusy, BackupRefused
 from backups.manifest import Manifest
 from backups.places import Place
-from backups.services import backup_create, backup_list, backup_prune
+from backups.retention import backup_prune
+from backups.services import backup_create, backup_list
 from backups.snapshot import alone
 from blobs.models import PendingBlob
 from blobs.services import pending_sweep
@@ -136,7 +137,7 @@ def test_a_killed_backup_is_never_accepted_and_the_next_one_works(
     assert len(finished) == 2, "one killed just after its manifest was placed, one that nobody killed"
     made = installation.backup()
     assert problems(place, made.name) == []
-    monkeypatch.setattr(services, "UNFINISHED_KEPT", services.UNFINISHED_KEPT * 0)
+    monkeypatch.setattr(retention, "UNFINISHED_KEPT", retention.UNFINISHED_KEPT * 0)
     pruned = backup_prune(url, keep=1)
     assert pruned.backups == finished
     assert pruned.unfinished > 50 // KILLED_EVERY
@@ -281,7 +282,7 @@ def test_pruning_keeps_what_backups_need(installation: Installation, monkeypatch
         )
     last = installation.backup().name
     assert backup_prune(url, keep=2).backups == names[:2]
-    monkeypatch.setattr(services, "UNFINISHED_KEPT", services.UNFINISHED_KEPT * 0)
+    monkeypatch.setattr(retention, "UNFINISHED_KEPT", retention.UNFINISHED_KEPT * 0)
     done = backup_prune(url, keep=1)
     assert (done.backups, done.originals) == ([names[2]], 1)
     assert Place(url).names() == [last]

@@ -16,14 +16,8 @@ from pytest_socket import socket_allow_hosts
 
 from apps.collections.ingestion.sources.base import Entry, Problem, SourceLimits
 from apps.collections.ingestion.sources.web import web_entries
-from basics.net_guard import (
-    AddressRefused,
-    GuardedTransport,
-    NetPolicy,
-    address_refusal,
-    system_resolver,
-    url_check,
-)
+from basics.net_guard import GuardedTransport
+from basics.net_policy import AddressRefused, NetPolicy, address_refusal, system_resolver, url_check
 
 BLOCKED = [
     "0.0.0.0",
@@ -317,7 +311,8 @@ def test_port_of_another_service_is_refused(port: int) -> None:
 
 
 def test_connection_to_a_socket_of_this_machine_is_refused() -> None:
-    from basics.net_guard import PUBLIC, GuardedBackend
+    from basics.net_guard import GuardedBackend
+    from basics.net_policy import PUBLIC
 
     with pytest.raises(AddressRefused):
         GuardedBackend(PUBLIC, resolver, 1e12).connect_unix_socket("/var/run/docker.sock")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from basics.net_guard import AddressRefused, NetPolicy, addresses_checked, url_check
 from basics.net_hosts import host_pattern
+from basics.net_policy import AddressRefused, NetPolicy, addresses_checked, url_check
 
 LIST = (
     "api.example.org",

@@ -11,7 +11,7 @@ import pytest
 
 from basics import texts
 from basics.errors import Missing
-from basics.net_guard import AddressRefused, url_check
+from basics.net_policy import AddressRefused, url_check
 from basics.texts import Told, english, gettext, kept, ngettext, pgettext, sentences, shortened, told
 from tenancy.translations import DjangoTranslations
 

@@ -24,7 +24,8 @@ from budgets.ledger import (
 )
 from budgets.models import Budget, BudgetHold, BudgetSpend
 from budgets.selectors import budget_notices
-from budgets.services import budget_rules_set, budget_set, budgets_sweep, budgets_tell
+from budgets.services import budget_rules_set, budget_set, budgets_sweep
+from budgets.warnings import budgets_tell
 from runs.models import UsageRecord
 from tenancy.models import AuditEvent
 from tenancy.scope import platform_scope, tenant_scope

@@ -14,7 +14,7 @@ from django.test import Client
 
 from apps.collections.documents import services
 from apps.collections.embedders.base import EmbeddingSpace, EmbeddingUsage
-from apps.collections.ingestion import child, detect, extraction
+from apps.collections.ingestion import child, extraction, media_types
 from apps.collections.ingestion.sandbox import run_child
 from apps.collections.ingestion.types import ReaderLimits
 from apps.collections.models import Chunk, Collection, Document
@@ -78,7 +78,7 @@ def _read_at_once(
     request: Mapping[str, Any], limits: ReaderLimits, *, on_tick: Callable[[], None] | None = None
 ) -> Iterator[tuple[dict[str, Any], bytes]]:
     """Yield the frames of a document of plain text, read in this process; of every other as the product does."""
-    if request["media_type"] not in (detect.TEXT, detect.MARKDOWN):
+    if request["media_type"] not in (media_types.TEXT, media_types.MARKDOWN):
         yield from run_child(request, limits, on_tick=on_tick)
         return
     frames: list[tuple[dict[str, Any], bytes]] = []

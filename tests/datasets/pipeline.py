@@ -14,7 +14,8 @@ from apps.datasets.generation.settings import SCORES
 from apps.datasets.models import GenerationJob
 from apps.datasets.records.assembly import parse
 from apps.datasets.records.columns import record_of
-from apps.datasets.records.record import FIELDS, Step
+from apps.datasets.records.parts import Step
+from apps.datasets.records.record import FIELDS
 from apps.datasets.rows import selectors
 from apps.datasets.rows.dataset_services import dataset_create
 from tenancy.services import api_key_create

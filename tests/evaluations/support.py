@@ -11,7 +11,8 @@ from asgiref.sync import sync_to_async
 from django.db import transaction
 
 from apps.datasets.models import DatasetVersion
-from apps.datasets.records.record import Record, RecordSource, from_values
+from apps.datasets.records.parts import RecordSource
+from apps.datasets.records.record import Record, from_values
 from apps.datasets.records.rubric import SIX
 from apps.datasets.rows.dataset_services import dataset_create
 from apps.datasets.rows.services import NewRow, rows_add

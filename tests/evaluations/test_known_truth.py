@@ -9,7 +9,8 @@ from asgiref.sync import sync_to_async
 
 from apps.collections.models import Chunk
 from apps.collections.search import search_run
-from apps.datasets.records.record import Record, RecordSource
+from apps.datasets.records.parts import RecordSource
+from apps.datasets.records.record import Record
 from apps.evaluations.results.selectors import arm_scores
 from tenancy.scope import tenant_scope
 from tests.collections.conftest import (  # noqa: F401 - fixtures

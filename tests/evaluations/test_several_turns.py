@@ -10,7 +10,8 @@ import pytest
 from asgiref.sync import sync_to_async
 
 from apps.collections.search import SearchResult
-from apps.datasets.records.record import Record, ToolCall, TraceMessage
+from apps.datasets.records.parts import ToolCall, TraceMessage
+from apps.datasets.records.record import Record
 from apps.datasets.records.rubric import SIX
 from apps.evaluations.models import Trial, TrialState
 from apps.evaluations.scorers.base import Call, ScoredPassage, TargetResult

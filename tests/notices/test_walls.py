@@ -18,15 +18,16 @@ from apps.collections.models import Import, ImportStatus
 from apps.conversations.models import Conversation
 from basics.errors import Denied, Invalid
 from budgets.models import Budget, BudgetSpend
-from budgets.services import budget_set, budgets_tell
+from budgets.services import budget_set
+from budgets.warnings import budgets_tell
 from jobs.models import Job
 from jobs.runner import run_here
 from notices import services
 from notices.models import Notice
 from notices.selectors import MOST, notice_list, notice_ways, ways_default
 from notices.sources import SOURCES
+from runs.approvals.parking import decision_tell
 from runs.models import PendingDecision, Run
-from runs.parking import decision_tell
 from tenancy.models import Membership, User
 from tenancy.permissions import BY_NAME_ALONE, KEY_SCOPES
 from tenancy.scope import tenant_scope

@@ -27,7 +27,8 @@ from apps.conversations.models import Conversation, Turn
 from apps.conversations.sharing.services import share_create
 from apps.conversations.turns.lost_titles import titles_withhold
 from apps.datasets.models import DatasetCheck, DatasetExport, DatasetRow, DatasetVersion, GenerationItem
-from apps.datasets.records.record import Record, RecordSource
+from apps.datasets.records.parts import RecordSource
+from apps.datasets.records.record import Record
 from apps.datasets.rows.files import dataset_file_key
 from apps.evaluations.models import AnnotationItem, Score, Trial
 from runs.models import PendingDecision, Run, ToolCall

@@ -14,10 +14,11 @@ from django.db import connection
 
 from runs import recorder as recorder_module
 from runs import writes
+from runs.approvals.services import call_decide
 from runs.journal import RunJournal
 from runs.models import PendingDecision, Run, RunStatus
 from runs.recorder import Recorder
-from runs.services import call_decide, execute, run_execute
+from runs.services import execute, run_execute
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
 from tests.runs.support import make_run, take

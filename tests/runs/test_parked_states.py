@@ -13,9 +13,10 @@ from django.db import connection
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from runs.approvals.services import call_decide
 from runs.models import Run, ToolCall
 from runs.selectors import decision_list
-from runs.services import call_decide, run_execute
+from runs.services import run_execute
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
 from tests.runs.support import events_of, make_run, take, transcript

@@ -16,10 +16,11 @@ from django.utils import timezone
 from basics.errors import Conflict, DomainError, Invalid, Missing
 from jobs.models import Job, JobStatus
 from jobs.sweeper import sweep
-from runs import parking
+from runs.approvals import parking
+from runs.approvals.services import call_decide
 from runs.models import PendingDecision, Run, ToolCall
 from runs.selectors import decision_list
-from runs.services import call_decide, run_execute, run_stop
+from runs.services import run_execute, run_stop
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
 from tests.runs.support import kinds_of, make_run, take, transcript

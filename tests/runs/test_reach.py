@@ -18,7 +18,7 @@ from pytest_socket import socket_allow_hosts
 
 from apps.collections.embedders.base import EmbeddingError
 from apps.collections.index.embedding import embedder_of_setting
-from basics.net_guard import NetPolicy, system_resolver
+from basics.net_policy import NetPolicy, system_resolver
 from runs import remote_models
 from runs.providers import models_available, provider_for
 from tenancy import model_servers
@@ -351,7 +351,7 @@ def test_no_embedder_reaches_inside(
 def test_operator_opens_networks_but_never_where_clouds_keep_keys(settings: Any) -> None:
     from ipaddress import ip_address
 
-    from basics.net_guard import address_refusal
+    from basics.net_policy import address_refusal
 
     inside = ["10.1.2.3", "127.0.0.1", "192.168.0.9", "172.20.0.2", "100.64.0.9", "fd12::1", "::1"]
     never = ["169.254.169.254", "100.100.100.200", "fd00:ec2::254", "168.63.129.16", "fe80::1"]

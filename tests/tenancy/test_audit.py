@@ -6,12 +6,12 @@ import pytest
 from django.db import transaction
 from django.utils.translation import get_language, override
 
+from audit.selectors import audit_list
 from basics.errors import Conflict, Denied, Invalid
 from tenancy.actors import system_actor
 from tenancy.models import AuditEvent, Membership, Role, Tenant
 from tenancy.origin import Origin, current, origin_scope, valid_ip
 from tenancy.scope import tenant_scope
-from tenancy.selectors import audit_list
 from tenancy.services import audit_record, tenant_create
 from tests.cast import Cast
 from tests.factories import make_collection, make_user

@@ -9,7 +9,7 @@ from django.core import mail, signing
 from django.utils import timezone
 
 from basics.errors import Conflict, Denied, DomainError, Invalid, Missing
-from tenancy import keys
+from tenancy import tokens
 from tenancy.models import AuditEvent, Invite, Membership, Role, Tenant
 from tenancy.scope import platform_scope, tenant_scope
 from tenancy.selectors import INVITE_SALT, invite_read
@@ -95,7 +95,7 @@ def test_only_a_digest_of_the_token_is_stored(cast: Cast):
     with tenant_scope(cast.tenant.pk):
         stored = Invite.objects.filter(pk=row.pk).values().get()
         events = str(list(AuditEvent.objects.values()))
-    assert stored["token_sha256"] == keys.digest(token)
+    assert stored["token_sha256"] == tokens.digest(token)
     secret = token.split(":")[0]
     assert secret not in str(stored)
     assert secret not in events

@@ -26,8 +26,9 @@ from toolloop import Client
 from toolloop.errors import ConfigurationError
 from toolloop.events import StepReset
 from toolloop.generation import Generation, RunFailed
+from toolloop.json_reading import extract_json
 from toolloop.messages import UserMessage
-from toolloop.output import extract_json, output_of
+from toolloop.output import output_of
 from toolloop.providers._common import is_strict_schema
 from toolloop.providers.scripted import ScriptedProvider, says
 from toolloop.structured import GenerationFailed, generate

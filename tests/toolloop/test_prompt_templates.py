@@ -9,7 +9,7 @@ import pytest
 
 from tests.toolloop.helpers import add, wait
 from toolloop.code_mode import CodeMode
-from toolloop.languages import language_name
+from toolloop.language_detection import language_name
 from toolloop.messages import ModelMessage, ToolResult, Turn, UserMessage
 from toolloop.prompt_templates import (
     Guidance,

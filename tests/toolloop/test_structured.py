@@ -14,9 +14,10 @@ from tests.toolloop.providers.encodings import Script
 from tests.toolloop.providers.wires import ANTHROPIC, COMPATIBLE, OPENAI, SEARCH, WIRES, XAI, Recorder, Wire
 from toolloop.errors import ConfigurationError
 from toolloop.events import StepReset
+from toolloop.json_reading import clean_json, extract_json
 from toolloop.limits import Limits
 from toolloop.messages import Turn, UserMessage
-from toolloop.output import Output, clean_json, extract_json, output_of, request_structured
+from toolloop.output import Output, output_of, request_structured
 from toolloop.providers._common import is_recursive, is_strict_schema
 from toolloop.providers.base import ModelRequest
 from toolloop.providers.profiles import profile_for

@@ -23,7 +23,7 @@ from tests.catalogs import catalog_write, languages_in
 from tests.factories import actor_of, make_member, make_tenant, make_user
 from tests.transactions import around_requests
 from web.bundles import bundle_url
-from web.languages import language_chosen, request_language
+from web.reader_language import language_chosen, request_language
 from web.reader_zone import reader_zone
 
 LOGIN = "/accounts/login/"

@@ -18,7 +18,8 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from apps.conversations.assistants.options import VersionSpec
-from apps.datasets.records.record import Record, RecordSource
+from apps.datasets.records.parts import RecordSource
+from apps.datasets.records.record import Record
 from tenancy.scope import tenant_scope
 from tenancy.services import api_key_create, connection_allow, invite_create, model_entry_set
 from tests.factories import actor_of, make_member

@@ -26,8 +26,8 @@ from basics.errors import Conflict, Denied, Invalid
 from erasure.removal import removal_round
 from jobs.models import Job, JobStatus
 from jobs.runner import run_here
+from runs.approvals.parking import pending_store
 from runs.models import Run
-from runs.parking import pending_store
 from runs.services import run_abandon, run_create
 from tenancy.models import AuditEvent
 from tenancy.permissions import KEY_SCOPES

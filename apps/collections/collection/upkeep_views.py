@@ -23,7 +23,8 @@ from apps.collections.documents import versions
 from apps.collections.index import code_patterns as index_code_patterns
 from apps.collections.index.codes import code_patterns_get
 from apps.collections.index.embedding import embedder_choices
-from apps.collections.ingestion.codes import SHIPPED, CodesInvalid, code_kinds_parse
+from apps.collections.ingestion.code_kinds import code_kinds_parse
+from apps.collections.ingestion.codes import SHIPPED, CodesInvalid
 from apps.collections.ingestion.document_types import trade_compliance_data
 from apps.collections.ingestion.ocr.tesseract import tesseract_languages
 from apps.collections.pipeline.ocr_settings import recognition_set, recognition_state

@@ -6,7 +6,7 @@ import json
 from dataclasses import astuple
 from pathlib import Path
 
-from apps.collections.ingestion.detect import IMAGES, PDF
+from apps.collections.ingestion.media_types import IMAGES, PDF
 from apps.collections.ingestion.ocr.types import ScanWord, scan_from_json
 from apps.collections.ingestion.page_images import Rect, page_text_boxes, render_page_image
 from apps.collections.ingestion.types import ReadFailure

@@ -17,26 +17,25 @@ from apps.collections.files import checks as file_checks
 from apps.collections.files import history as file_history
 from apps.collections.files import search as file_search
 from apps.collections.files import selectors as file_selectors
-from apps.collections.files import services, shapes, undo
+from apps.collections.files import services, shapes
 from apps.collections.files.edits import TextEdit
 from apps.collections.models import Collection, FileBatch
 from apps.collections.tree.rules import FileRules
 from basics.errors import Invalid
-from web.drf.pages import Pagination
 from web.drf.views import TenantAPIView
 
-_TAG = ["files"]
+TAGS = ["files"]
 
 
-def _words(*names: str) -> list[OpenApiParameter]:
+def word_parameters(*names: str) -> list[OpenApiParameter]:
     return [OpenApiParameter(name, str) for name in names]
 
 
-def _numbers(*names: str) -> list[OpenApiParameter]:
+def number_parameters(*names: str) -> list[OpenApiParameter]:
     return [OpenApiParameter(name, int) for name in names]
 
 
-def _valid(shape: type[serializers.Serializer[Any]], data: Any) -> dict[str, Any]:
+def shape_valid(shape: type[serializers.Serializer[Any]], data: Any) -> dict[str, Any]:
     serializer = shape(data=data)
     serializer.is_valid(raise_exception=True)
     values: dict[str, Any] = serializer.validated_data
@@ -93,12 +92,12 @@ class FilesView(FilesAPIView):
 
     @extend_schema(
         operation_id="files_list",
-        tags=_TAG,
+        tags=TAGS,
         parameters=[
-            *_words("folder", "pattern"),
+            *word_parameters("folder", "pattern"),
             OpenApiParameter("recursive", bool),
             OpenApiParameter("show_hidden", bool),
-            *_numbers("offset", "limit"),
+            *number_parameters("offset", "limit"),
         ],
         responses=shapes.ListingOutput,
     )
@@ -124,11 +123,11 @@ class FileContentView(FilesAPIView):
 
     @extend_schema(
         operation_id="files_read",
-        tags=_TAG,
+        tags=TAGS,
         parameters=[
             OpenApiParameter("path", str, required=True),
-            *_words("encoding"),
-            *_numbers("start", "end"),
+            *word_parameters("encoding"),
+            *number_parameters("start", "end"),
         ],
         responses=shapes.FileOutput,
     )
@@ -145,19 +144,19 @@ class FileContentView(FilesAPIView):
         return Response(shapes.FileOutput(found).data)
 
     @extend_schema(
-        operation_id="files_write", tags=_TAG, request=shapes.FileWriteInput, responses=shapes.ChangedOutput
+        operation_id="files_write", tags=TAGS, request=shapes.FileWriteInput, responses=shapes.ChangedOutput
     )
     def put(self, request: Request, pk: int) -> Response:
         """Write a whole file, creating or replacing it."""
         collection = self.collection(pk)
-        values = _valid(shapes.FileWriteInput, request.data)
+        values = shape_valid(shapes.FileWriteInput, request.data)
         batch = services.file_write(tenant=self.tenant, actor=self.actor, collection=collection, **values)
         return self.changed(collection, batch)
 
     @extend_schema(
         operation_id="files_delete",
-        tags=_TAG,
-        parameters=[OpenApiParameter("path", str, required=True), *_words("expected")],
+        tags=TAGS,
+        parameters=[OpenApiParameter("path", str, required=True), *word_parameters("expected")],
         responses=shapes.ChangedOutput,
     )
     def delete(self, request: Request, pk: int) -> Response:
@@ -179,12 +178,12 @@ class FilesEditView(FilesAPIView):
     actions = {"POST": "document.write"}
 
     @extend_schema(
-        operation_id="files_edit", tags=_TAG, request=shapes.FilesEditInput, responses=shapes.ChangedOutput
+        operation_id="files_edit", tags=TAGS, request=shapes.FilesEditInput, responses=shapes.ChangedOutput
     )
     def post(self, request: Request, pk: int) -> Response:
         """Edit several files by lines or exact text; either all edits are made or none."""
         collection = self.collection(pk)
-        values = _valid(shapes.FilesEditInput, request.data)
+        values = shape_valid(shapes.FilesEditInput, request.data)
         edits = [
             services.FileEdit(one["path"], [TextEdit(**edit) for edit in one["edits"]], one["expected"])
             for one in values["files"]
@@ -201,12 +200,12 @@ class FileMoveView(FilesAPIView):
     actions = {"POST": "document.write"}
 
     @extend_schema(
-        operation_id="files_move", tags=_TAG, request=shapes.FileMoveInput, responses=shapes.ChangedOutput
+        operation_id="files_move", tags=TAGS, request=shapes.FileMoveInput, responses=shapes.ChangedOutput
     )
     def post(self, request: Request, pk: int) -> Response:
         """Move a file; its document keeps versions and limits."""
         collection = self.collection(pk)
-        values = _valid(shapes.FileMoveInput, request.data)
+        values = shape_valid(shapes.FileMoveInput, request.data)
         batch = services.file_move(tenant=self.tenant, actor=self.actor, collection=collection, **values)
         return self.changed(collection, batch)
 
@@ -218,13 +217,13 @@ class FilesSearchView(FilesAPIView):
 
     @extend_schema(
         operation_id="files_search",
-        tags=_TAG,
+        tags=TAGS,
         parameters=[
             OpenApiParameter("query", str, required=True),
             OpenApiParameter("kind", str, enum=get_args(file_search.Kind)),
-            *_words("folder", "names"),
+            *word_parameters("folder", "names"),
             OpenApiParameter("case", bool),
-            *_numbers("offset", "limit"),
+            *number_parameters("offset", "limit"),
         ],
         responses=shapes.MatchesOutput,
     )
@@ -254,8 +253,8 @@ class FilesStructureView(FilesAPIView):
 
     @extend_schema(
         operation_id="files_structure",
-        tags=_TAG,
-        parameters=[*_words("folder"), *_numbers("depth")],
+        tags=TAGS,
+        parameters=[*word_parameters("folder"), *number_parameters("depth")],
         responses=shapes.StructureOutput,
     )
     def get(self, request: Request, pk: int) -> Response:
@@ -267,32 +266,6 @@ class FilesStructureView(FilesAPIView):
         return Response(file_selectors.as_json(root))
 
 
-class FilesDiffView(FilesAPIView):
-    """Differences."""
-
-    actions = {"GET": "collection.read"}
-
-    @extend_schema(
-        operation_id="files_diff",
-        tags=_TAG,
-        parameters=[*_words("path", "other"), *_numbers("revision", "other_revision")],
-        responses=shapes.DiffOutput,
-    )
-    def get(self, request: Request, pk: int) -> Response:
-        """Compare two files (path, other), show what a revision changed, or compare two revisions."""
-        collection = self.collection(pk)
-        if revision := self.number("revision", 0):
-            other = self.number("other_revision", 0) or None
-            text = file_history.diff_revisions(
-                actor=self.actor, collection=collection, pk=revision, other=other
-            )
-        else:
-            text = file_history.diff_files(
-                actor=self.actor, collection=collection, path=self.path(), other=self.word("other")
-            )
-        return Response({"diff": text})
-
-
 class FileSyntaxView(FilesAPIView):
     """Syntax."""
 
@@ -300,7 +273,7 @@ class FileSyntaxView(FilesAPIView):
 
     @extend_schema(
         operation_id="files_syntax",
-        tags=_TAG,
+        tags=TAGS,
         parameters=[OpenApiParameter("path", str, required=True)],
         responses=shapes.SyntaxOutput,
     )
@@ -310,95 +283,18 @@ class FileSyntaxView(FilesAPIView):
         return Response(asdict(found))
 
 
-class FileChangesView(FilesAPIView):
-    """The history."""
-
-    actions = {"GET": "collection.read"}
-    may_lag = frozenset({"GET"})
-    pagination_class = Pagination
-
-    @extend_schema(
-        operation_id="files_changes",
-        tags=_TAG,
-        parameters=_words("path"),
-        responses=shapes.ChangeOutput(many=True),
-    )
-    def get(self, request: Request, pk: int) -> Response:
-        """List changes to the collection's files, newest first, each with the files you can see."""
-        collection = self.collection(pk)
-        rows = file_history.batch_list(actor=self.actor, collection=collection, path=self.word("path"))
-        pages = Pagination()
-        page = pages.paginate_queryset(rows, request, view=self) or []
-        self.shown(collection, page)
-        return pages.get_paginated_response(shapes.ChangeOutput(page, many=True).data)
-
-
-class _TurnView(FilesAPIView):
-    actions = {"POST": "document.write"}
-
-    def turn(self, request: Request, pk: int, service: Any) -> Response:
-        collection = self.collection(pk)
-        wanted = _valid(shapes.ChangeInput, request.data)["change"]
-        batch = None
-        if wanted is not None:
-            batch = file_history.batch_get(actor=self.actor, collection=collection, pk=wanted)
-        made = service(tenant=self.tenant, actor=self.actor, collection=collection, batch=batch)
-        return self.changed(collection, made)
-
-
-class FilesUndoView(_TurnView):
-    """Undo."""
-
-    @extend_schema(
-        operation_id="files_undo", tags=_TAG, request=shapes.ChangeInput, responses=shapes.ChangedOutput
-    )
-    def post(self, request: Request, pk: int) -> Response:
-        """Undo a whole change; refused (409) if one of its files has changed since."""
-        return self.turn(request, pk, undo.batch_undo)
-
-
-class FilesRedoView(_TurnView):
-    """Redo."""
-
-    @extend_schema(
-        operation_id="files_redo", tags=_TAG, request=shapes.ChangeInput, responses=shapes.ChangedOutput
-    )
-    def post(self, request: Request, pk: int) -> Response:
-        """Redo a change that was undone."""
-        return self.turn(request, pk, undo.batch_redo)
-
-
-class FileRestoreView(FilesAPIView):
-    """Restore."""
-
-    actions = {"POST": "document.write"}
-
-    @extend_schema(
-        operation_id="files_restore", tags=_TAG, request=shapes.RestoreInput, responses=shapes.ChangedOutput
-    )
-    def post(self, request: Request, pk: int) -> Response:
-        """Give a file the content it had after a revision."""
-        collection = self.collection(pk)
-        wanted = _valid(shapes.RestoreInput, request.data)["revision"]
-        row = file_history.revision_get(actor=self.actor, collection=collection, pk=wanted)
-        batch = undo.revision_restore(
-            tenant=self.tenant, actor=self.actor, collection=collection, revision=row
-        )
-        return self.changed(collection, batch)
-
-
 class FileRulesView(FilesAPIView):
     """The rules of file tools."""
 
     actions = {"GET": "collection.read", "PUT": "collection.write"}
 
-    @extend_schema(operation_id="files_rules", tags=_TAG, responses=shapes.RulesShape)
+    @extend_schema(operation_id="files_rules", tags=TAGS, responses=shapes.RulesShape)
     def get(self, request: Request, pk: int) -> Response:
         """Return what file tools can read and write."""
         return Response(FileRules.of(self.collection(pk).file_rules).as_json())
 
     @extend_schema(
-        operation_id="files_rules_set", tags=_TAG, request=shapes.RulesShape, responses=shapes.RulesShape
+        operation_id="files_rules_set", tags=TAGS, request=shapes.RulesShape, responses=shapes.RulesShape
     )
     def put(self, request: Request, pk: int) -> Response:
         """Replace the rules; omitted ones get their default."""

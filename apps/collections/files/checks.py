@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from apps.collections.files.selectors import file_content
-from apps.collections.ingestion.code.languages import BY_SUFFIX
+from apps.collections.ingestion.code.programming_languages import BY_SUFFIX
 from apps.collections.models import Collection
 from apps.collections.tree.limited import run_limited
 from apps.collections.tree.text import file_text

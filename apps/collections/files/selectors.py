@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import PurePosixPath
 from typing import Any
 
-from apps.collections.ingestion.code.languages import BY_SUFFIX
+from apps.collections.ingestion.code.programming_languages import BY_SUFFIX
 from apps.collections.models import Collection
 from apps.collections.tree.paths import path_parts
 from apps.collections.tree.rules import FileRules, pattern_read

@@ -16,8 +16,8 @@ from django.db import transaction
 from django.db.models import Q
 
 from apps.collections.ingestion.code.edges import CodeFile, EdgeKind, file_edges
-from apps.collections.ingestion.code.languages import BY_MEDIA_TYPE, family_of
 from apps.collections.ingestion.code.modules import module_key
+from apps.collections.ingestion.code.programming_languages import BY_MEDIA_TYPE, family_of
 from apps.collections.ingestion.code.resolution import Definition, ResolvedEdge, definitions_of, file_resolve
 from apps.collections.ingestion.code.types import Symbol, structure_from_json
 from apps.collections.models import Chunk, CodeEdge, Collection, Document, Page

@@ -18,7 +18,7 @@ from apps.collections.models import Collection, Document, DocumentSource, Import
 from apps.collections.storage import originals as files
 from apps.collections.storage.job_locks import cancel_quietly
 from basics.errors import Conflict, Invalid, Missing
-from basics.net_guard import AddressRefused, url_check
+from basics.net_policy import AddressRefused, url_check
 from basics.texts import gettext as _
 from blobs import services as blobs
 from blobs.leases import is_kept

@@ -31,7 +31,7 @@ from apps.collections.models import Document, DocumentSource, DocumentStatus, Im
 from apps.collections.pipeline.run import reader_limits
 from apps.collections.repositories.services import History
 from basics.errors import DomainError, TryAgain
-from basics.net_guard import system_resolver
+from basics.net_policy import system_resolver
 from basics.texts import gettext as _
 from blobs.leases import lease
 from tenancy.outgoing import outgoing_policy

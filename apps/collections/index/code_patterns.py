@@ -7,7 +7,8 @@ from typing import Any
 from django.db import transaction
 
 from apps.collections.index.codes import codes_reindex_enqueue
-from apps.collections.ingestion.codes import EVERYWHERE, code_kinds_parse
+from apps.collections.ingestion.code_kinds import code_kinds_parse
+from apps.collections.ingestion.codes import EVERYWHERE
 from apps.collections.models import CodePatterns
 from tenancy.actors import Actor
 from tenancy.models import Tenant

@@ -17,7 +17,8 @@ from django.db.models import F, OuterRef, Q, QuerySet, Subquery, Value
 from django.db.models.functions import Coalesce, Concat
 
 from apps.collections.index import terms
-from apps.collections.ingestion.codes import EVERYWHERE, FORM, CodeKinds, code_kinds_parse
+from apps.collections.ingestion.code_kinds import code_kinds_parse
+from apps.collections.ingestion.codes import EVERYWHERE, FORM, CodeKinds
 from apps.collections.models import Chunk, CodePatterns, Document, DocumentStatus
 from apps.collections.storage.bulk import rows_copy
 from apps.collections.storage.rows import chunk_indexed_text

@@ -47,7 +47,7 @@ def main() -> int:
 
 
 def _read(request: Mapping[str, Any], limits: ReaderLimits, send: Send) -> None:
-    from apps.collections.ingestion.readers import reader_for
+    from apps.collections.ingestion.readers.registry import reader_for
 
     reading = reader_for(request["media_type"]).read(Path(request["path"]), limits)
     send({"opened": {"page_count": reading.page_count, "is_paged": reading.is_paged}}, b"")

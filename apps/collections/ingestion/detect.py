@@ -10,103 +10,36 @@ import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from apps.collections.ingestion.code.languages import BY_MEDIA_TYPE, BY_SUFFIX, language_of
+from apps.collections.ingestion.code.programming_languages import language_of
+from apps.collections.ingestion.media_types import (
+    BMP,
+    BY_NAME,
+    DOCX,
+    EML,
+    EPUB,
+    GIF,
+    HEIC,
+    HTML,
+    IMAGES,
+    JPEG,
+    JSON,
+    ODT,
+    PDF,
+    PNG,
+    PPTX,
+    SRT,
+    SUPPORTED,
+    TEXT,
+    TIFF,
+    VTT,
+    WEBP,
+    XLSX,
+)
 from apps.collections.ingestion.types import ZIP_ERRORS, FailureCode, ReadFailure
 from basics.texts import gettext as _
 from basics.texts import gettext_noop
 
-PDF = "application/pdf"
-MARKDOWN = "text/markdown"
-TEXT = "text/plain"
-HTML = "text/html"
-DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
-CSV = "text/csv"
-PPTX = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
-XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
-ODT = "application/vnd.oasis.opendocument.text"
-EPUB = "application/epub+zip"
-JSON = "application/json"
-JSON_LINES = "application/jsonl"
-EML = "message/rfc822"
-SRT = "application/x-subrip"
-VTT = "text/vtt"
-PNG = "image/png"
-JPEG = "image/jpeg"
-TIFF = "image/tiff"
-WEBP = "image/webp"
-BMP = "image/bmp"
-GIF = "image/gif"
-HEIC = "image/heic"
-
-IMAGES = frozenset({PNG, JPEG, TIFF, WEBP, BMP, GIF, HEIC})
-"""Read by text recognition alone."""
-
-SUPPORTED: dict[str, str] = {
-    PDF: gettext_noop("PDF document"),
-    MARKDOWN: gettext_noop("Markdown text"),
-    TEXT: gettext_noop("plain text"),
-    HTML: gettext_noop("HTML page"),
-    DOCX: gettext_noop("Word document (DOCX)"),
-    CSV: gettext_noop("CSV table"),
-    PPTX: gettext_noop("PowerPoint presentation (PPTX)"),
-    XLSX: gettext_noop("Excel workbook (XLSX)"),
-    ODT: gettext_noop("OpenDocument text (ODT)"),
-    EPUB: gettext_noop("EPUB book"),
-    JSON: gettext_noop("JSON data"),
-    JSON_LINES: gettext_noop("JSON Lines data"),
-    EML: gettext_noop("e-mail message (EML)"),
-    SRT: gettext_noop("SubRip subtitles (SRT)"),
-    VTT: gettext_noop("WebVTT subtitles (VTT)"),
-    PNG: gettext_noop("PNG image"),
-    JPEG: gettext_noop("JPEG image"),
-    TIFF: gettext_noop("TIFF image"),
-    WEBP: gettext_noop("WebP image"),
-    BMP: gettext_noop("BMP image"),
-    GIF: gettext_noop("GIF image"),
-    HEIC: gettext_noop("HEIC image"),
-    **{media_type: f"{language.label} source" for media_type, language in BY_MEDIA_TYPE.items()},
-}
-
-_BY_SUFFIX = {
-    ".pdf": PDF,
-    ".md": MARKDOWN,
-    ".markdown": MARKDOWN,
-    ".txt": TEXT,
-    ".text": TEXT,
-    ".log": TEXT,
-    ".rst": TEXT,
-    ".html": HTML,
-    ".htm": HTML,
-    ".xhtml": HTML,
-    ".docx": DOCX,
-    ".csv": CSV,
-    ".tsv": CSV,
-    ".pptx": PPTX,
-    ".xlsx": XLSX,
-    ".odt": ODT,
-    ".epub": EPUB,
-    ".json": JSON,
-    ".geojson": JSON,
-    ".jsonl": JSON_LINES,
-    ".ndjson": JSON_LINES,
-    ".eml": EML,
-    ".srt": SRT,
-    ".vtt": VTT,
-    ".png": PNG,
-    ".jpg": JPEG,
-    ".jpeg": JPEG,
-    ".jpe": JPEG,
-    ".tif": TIFF,
-    ".tiff": TIFF,
-    ".webp": WEBP,
-    ".bmp": BMP,
-    ".gif": GIF,
-    ".heic": HEIC,
-    ".heif": HEIC,
-}
 _PACKAGES = frozenset({PDF, DOCX, PPTX, XLSX, ODT, EPUB, *IMAGES})  # told by their content alone
-
-SUPPORTED_SUFFIXES = frozenset(_BY_SUFFIX) | frozenset(BY_SUFFIX)
 
 # Content we can name but not read; the message says the name so that the owner knows what to convert.
 _MAGIC: tuple[tuple[bytes, str], ...] = (
@@ -210,7 +143,7 @@ def detect(path: Path, name: str, *, max_bytes: int) -> Detection:
     with path.open("rb") as stream:
         head = stream.read(_HEAD)
     language = language_of(name, head)
-    by_name = language.media_type if language else _BY_SUFFIX.get(Path(name).suffix.lower())
+    by_name = language.media_type if language else BY_NAME.get(Path(name).suffix.lower())
     media_type = _from_content(path, name, head, size, by_name)
     warning = ""
     if by_name is not None and by_name != media_type:
@@ -393,7 +326,7 @@ def _looks_utf16(sample: bytes) -> bool:
 
 def _unsupported(name: str, kind: str) -> ReadFailure:
     suffix = Path(name).suffix.lower()
-    if _BY_SUFFIX.get(suffix):
+    if BY_NAME.get(suffix):
         message = _("%(kind)s (its name says %(suffix)s): this kind of file can't be read yet. %(help)s")
     else:
         message = _("%(kind)s: this kind of file can't be read yet. %(help)s")

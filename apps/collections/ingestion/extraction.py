@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from apps.collections.ingestion.detect import PDF, detect
+from apps.collections.ingestion.detect import detect
 from apps.collections.ingestion.frames import page_from_json
 from apps.collections.ingestion.garbled import garbled_warning
 from apps.collections.ingestion.junk import mark_junk
+from apps.collections.ingestion.media_types import PDF
 from apps.collections.ingestion.sandbox import run_child
 from apps.collections.ingestion.types import (
     ExtractedDocument,

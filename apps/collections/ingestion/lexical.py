@@ -18,7 +18,7 @@ from hashlib import blake2b
 
 from apps.collections.ingestion.identifiers import identifier_list
 from apps.collections.ingestion.word_parts import set_apart, word_parts
-from toolloop.languages import function_words
+from toolloop.language_detection import function_words
 
 K1 = 1.2
 B = 0.75

@@ -11,7 +11,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any, Literal
 
-from apps.collections.ingestion.detect import IMAGES, PDF
+from apps.collections.ingestion.media_types import IMAGES, PDF
 from apps.collections.ingestion.sandbox import run_child
 from apps.collections.ingestion.types import FailureCode, ReaderLimits, ReadFailure
 from basics.texts import gettext as _

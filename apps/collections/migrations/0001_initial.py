@@ -138,7 +138,7 @@ class Migration(InitialMigration):
                 ('attributes', models.JSONField(default=dict, help_text="The team's own metadata; search can filter on it.")),
                 ('media_type', models.CharField(help_text='Guessed from the file name, then detected from the content.', max_length=100)),
                 ('title', models.CharField(blank=True, max_length=300)),
-                ('language', models.CharField(blank=True, db_default='', help_text="English name of the text's language, or of its script if only that is clear; see toolloop.languages.", max_length=20)),
+                ('language', models.CharField(blank=True, db_default='', help_text="English name of the text's language, or of its script if only that is clear; see toolloop.language_detection.", max_length=20)),
                 ('lexical_form', models.CharField(blank=True, db_default='', help_text='How its words become search terms: a version and a stemming language; see apps.collections.ingestion.lexical.', max_length=30)),
                 ('cover', models.CharField(blank=True, db_default='', help_text='Searched together with each passage: title, name, company, form, date, period.', max_length=200)),
                 ('is_paged', models.BooleanField(default=True)),

@@ -132,7 +132,7 @@ class Document(TenantModel):
         max_length=20,
         blank=True,
         db_default="",
-        help_text="English name of the text's language, or of its script if only that is clear; see toolloop.languages.",
+        help_text="English name of the text's language, or of its script if only that is clear; see toolloop.language_detection.",
     )
     lexical_form = models.CharField(
         max_length=30,

@@ -8,7 +8,7 @@ from apps.collections.ingestion.lexical import form_for
 from apps.collections.models import Chunk, Collection, Document
 from apps.collections.pipeline.stage import IngestContext, Meter, stage_writing
 from apps.collections.storage.rows import chunk_indexed_text
-from toolloop.languages import language_or_script
+from toolloop.language_detection import language_or_script
 
 INDEX_BATCH = 500  # chunks of one transaction
 _SAMPLES = 10  # places of a document at which its language is told

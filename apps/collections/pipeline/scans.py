@@ -38,8 +38,8 @@ from basics.texts import Told, ngettext
 from basics.texts import gettext as _
 from blobs.leases import lease
 from jobs.context import JobCancelled
+from jobs.fairness import BYTES_A_SECOND
 from jobs.services import job_enqueue
-from jobs.turns import BYTES_A_SECOND
 from tenancy.actors import system_actor
 
 log = structlog.get_logger(__name__)

@@ -9,15 +9,24 @@ from typing import Any
 
 from django.db import connection
 
-from apps.collections.ingestion import detect
+from apps.collections.ingestion import media_types
 from apps.collections.ingestion.frames import marks_from_json
 from apps.collections.ingestion.readers.base import PART_CHARS
 from apps.collections.quotes.parts import AROUND, Markup, PagePart, Quotable, quotable_of
 
 # Their text is what the file says, and not Markdown that a reader of ours has made of it.
-_PLAIN = frozenset({detect.PDF, detect.TEXT, detect.CSV, detect.EML, *detect.IMAGES})
+_PLAIN = frozenset({media_types.PDF, media_types.TEXT, media_types.CSV, media_types.EML, *media_types.IMAGES})
 # Headings and tables by ``TextBuilder`` around values of the file, in which nothing is a mark: ``__init__``, ``a_b_c``.
-_BUILT = frozenset({detect.JSON, detect.JSON_LINES, detect.XLSX, detect.PPTX, detect.SRT, detect.VTT})
+_BUILT = frozenset(
+    {
+        media_types.JSON,
+        media_types.JSON_LINES,
+        media_types.XLSX,
+        media_types.PPTX,
+        media_types.SRT,
+        media_types.VTT,
+    }
+)
 _AROUND = """
 SELECT c.id, c.char_start, c.char_end, c.text, c.is_edited, d.media_type, c.page_start IS NOT NULL, p.number, p.char_start,
     p.char_start + greatest(0, c.char_start - %(around)s - p.char_start),

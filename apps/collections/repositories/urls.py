@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.urls import path
 
 from apps.collections.files import api as file_api
+from apps.collections.files import history_api as file_history_api
 from apps.collections.files import tree_views
 from apps.collections.files import views as file_views
 from apps.collections.repositories import api as git_api
@@ -18,12 +19,12 @@ API = [
     path(f"{_API}files/move", file_api.FileMoveView.as_view(), name="files-move"),
     path(f"{_API}files/search", file_api.FilesSearchView.as_view(), name="files-search"),
     path(f"{_API}files/structure", file_api.FilesStructureView.as_view(), name="files-structure"),
-    path(f"{_API}files/diff", file_api.FilesDiffView.as_view(), name="files-diff"),
+    path(f"{_API}files/diff", file_history_api.FilesDiffView.as_view(), name="files-diff"),
     path(f"{_API}files/syntax", file_api.FileSyntaxView.as_view(), name="files-syntax"),
-    path(f"{_API}files/changes", file_api.FileChangesView.as_view(), name="files-changes"),
-    path(f"{_API}files/undo", file_api.FilesUndoView.as_view(), name="files-undo"),
-    path(f"{_API}files/redo", file_api.FilesRedoView.as_view(), name="files-redo"),
-    path(f"{_API}files/restore", file_api.FileRestoreView.as_view(), name="files-restore"),
+    path(f"{_API}files/changes", file_history_api.FileChangesView.as_view(), name="files-changes"),
+    path(f"{_API}files/undo", file_history_api.FilesUndoView.as_view(), name="files-undo"),
+    path(f"{_API}files/redo", file_history_api.FilesRedoView.as_view(), name="files-redo"),
+    path(f"{_API}files/restore", file_history_api.FileRestoreView.as_view(), name="files-restore"),
     path(f"{_API}files/rules", file_api.FileRulesView.as_view(), name="files-rules"),
     path(f"{_API}git/status", git_api.GitStatusView.as_view(), name="git-status"),
     path(f"{_API}git/log", git_api.GitLogView.as_view(), name="git-log"),

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from apps.collections.ingestion.codes import Code, plain
 from apps.collections.ingestion.lexical import STOP_WORDS
-from toolloop.languages import TAGS, function_words, language_or_script
+from toolloop.language_detection import TAGS, function_words, language_or_script
 
 HEAD, LISTED = 2, 1
 """How a passage tells of a code: at the head of a section or of a line that says more; in a line or a cell of its own."""

@@ -67,7 +67,7 @@ from tenancy.actors import Actor
 from tenancy.database.waiting import connections_let_go
 from tenancy.lagging import primary_reads
 from tenancy.models import Tenant
-from toolloop.languages import language_or_script
+from toolloop.language_detection import language_or_script
 
 log = structlog.get_logger(__name__)
 

@@ -89,7 +89,7 @@ def _yaml(text: str) -> list[Problem]:
 def _by_grammar(text: str, language: str) -> Iterator[Problem]:
     from tree_sitter import Parser
 
-    from apps.collections.ingestion.code.languages import grammar_of
+    from apps.collections.ingestion.code.programming_languages import grammar_of
 
     tree = Parser(grammar_of(language)).parse(text.encode("utf-8", errors="replace"))
     waiting: list[Node] = [tree.root_node] if tree.root_node.has_error else []

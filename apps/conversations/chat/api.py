@@ -38,7 +38,7 @@ from basics.errors import Missing
 from basics.event_stream import EVENT_STREAM, position_of
 from erasure.models import Erasure
 from runs import services as run_services
-from runs.approvals import approval_get
+from runs.approvals.selectors import approval_get
 from runs.models import Run
 from runs.selectors import decision_pages, run_get
 from runs.standing import while_allowed

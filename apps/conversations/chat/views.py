@@ -32,7 +32,7 @@ from apps.conversations.chat.starters import starters_made
 from apps.conversations.display.presentation import TurnView, turn_view_new, with_files
 from apps.conversations.models import Conversation, Turn
 from apps.conversations.projects.selectors import project_list
-from apps.conversations.transcript import selectors
+from apps.conversations.transcript import selectors, sources
 from apps.conversations.turns import conversations, drafts, queue
 from apps.conversations.turns import services as turns_services
 from basics.errors import Invalid, Missing
@@ -209,7 +209,7 @@ def source(request: TenantRequest, tenant_slug: str, pk: int, source: str) -> Ht
     if not (run_id.isdecimal() and number.isdecimal()) or len(source) > 30:
         raise Missing("source")
     conversation = selectors.conversation_get(actor=request.actor, pk=pk)
-    shown = selectors.source_get(
+    shown = sources.source_get(
         actor=request.actor, conversation=conversation, run_id=int(run_id), number=int(number)
     )
     context = {

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from pydantic_core import from_json
 
 from apps.conversations.citations.markers import Numbering, answer_number, markers_number, numbering
-from toolloop.output import Output, clean_json, extract_json, output_of
+from toolloop.json_reading import clean_json, extract_json
+from toolloop.output import Output, output_of
 
 if TYPE_CHECKING:
     from apps.conversations.models import AssistantVersion

@@ -15,7 +15,7 @@ from apps.conversations.citations.markers import NumberedQuote
 from apps.conversations.display.figures import Figure, call_figures
 from apps.conversations.display.plans import PlanView, is_plan, plan_view
 from apps.conversations.models import Citation
-from runs.argument_changes import ArgumentDifference
+from runs.approvals.argument_changes import ArgumentDifference
 from runs.journal import summary_of
 from runs.selectors import CONTENT_SHOWN
 

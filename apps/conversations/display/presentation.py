@@ -49,7 +49,7 @@ from runs.failures import failure_kind
 from runs.models import Run, RunStatus
 from runs.providers import is_extractive, model_label
 from runs.transcript import Transcript
-from toolloop.languages import TAGS, language_name
+from toolloop.language_detection import TAGS, language_name
 
 _PHASES = {
     "queued": gettext_lazy("Waiting to start"),

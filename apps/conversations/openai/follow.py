@@ -17,7 +17,7 @@ from apps.conversations.openai.services import completion_stop
 from apps.conversations.openai.wire import GrowingText, RunAnswer, answer_of, chunk, chunks_last
 from apps.conversations.transcript.shown import run_withheld
 from basics.event_stream import HEARTBEAT
-from runs.deciders import approver_labels
+from runs.approvals.deciders import approver_labels
 from runs.models import DecisionStatus, PendingDecision, Run, RunEvent, RunStatus, RunStep
 from runs.selectors import payload_list, quotes_named
 from runs.stream import EventRow, events_follow, rows_read

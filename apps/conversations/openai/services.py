@@ -17,9 +17,10 @@ from apps.conversations.turns.answerer import assistant_answering
 from basics.errors import Conflict, Denied, DomainError, Invalid
 from jobs.services import job_enqueue
 from runs.actors import actor_facts
+from runs.approvals.services import call_decide
 from runs.models import CallPath, DecisionStatus, PendingDecision, Run, RunStatus
 from runs.providers import catalog_for, service_problem
-from runs.services import call_decide, run_create, run_stop
+from runs.services import run_create, run_stop
 from tenancy.actors import Actor
 from tenancy.models import Tenant
 from tenancy.services import audit_record

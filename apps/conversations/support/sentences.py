@@ -44,7 +44,7 @@ from apps.conversations.support.slots import (
     windows_of,
 )
 from basics.texts import ngettext
-from toolloop.languages import language_name
+from toolloop.language_detection import language_name
 
 LANGUAGE = "language"
 """The reason of a statement that was not checked, as its source is in another language."""

@@ -24,7 +24,7 @@ from apps.conversations.toolset.results import (
 from basics.errors import DomainError
 from runs.reservations import run_billing_account
 from tenancy.actors import Actor
-from toolloop.languages import language_or_script
+from toolloop.language_detection import language_or_script
 from toolloop.tools import ToolError, ToolOutput
 
 ATTACHED_PASSAGES = 6

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
@@ -11,11 +10,8 @@ from django.db import connection
 from django.db.models import BooleanField, F, OuterRef, Prefetch, Q, QuerySet, Subquery
 from django.db.models.expressions import RawSQL
 
-from apps.collections.documents.page_images import has_images
-from apps.collections.models import Chunk, Collection, Document, DocumentStatus, EmbeddingSpace
-from apps.conversations.citations.markers import NumberedQuote, answer_cite, passages_of
-from apps.conversations.citations.source_place import source_around
-from apps.conversations.display.answer_forms import is_formed, shown_text
+from apps.collections.models import Collection, EmbeddingSpace
+from apps.conversations.citations.markers import passages_of
 from apps.conversations.display.figures import figure_annotations
 from apps.conversations.display.presentation import TurnView, turn_view_ended, turn_view_live, with_files
 from apps.conversations.models import (
@@ -31,8 +27,8 @@ from apps.conversations.transcript.branch_tree import branch_before, tree_read, 
 from apps.conversations.transcript.shown import turns_for
 from basics.errors import Missing
 from runs.actors import actor_now, is_person, person_with
+from runs.approvals.parking import decided_data
 from runs.models import ACTIVE, Run, RunStatus
-from runs.parking import decided_data
 from runs.providers import models_available
 from runs.selectors import (
     decided_prefetch,
@@ -358,69 +354,3 @@ def model_default(models: list[ModelInfo], actor: Actor | None = None) -> str:
         if last is not None:
             return str(last)
     return ids[0]
-
-
-@dataclass(frozen=True, slots=True)
-class SourceShown:
-    """An opened source: the quote in its surroundings; ``mark`` is its place in the document's text, "" where it has gone."""
-
-    number: int
-    document: Document
-    chunk: Chunk
-    page: int | None
-    before: str
-    quote: str
-    after: str
-    chunk_count: int
-    has_image: bool
-    mark: str = ""
-
-
-def source_get(*, actor: Actor, conversation: Conversation, run_id: int, number: int) -> SourceShown:
-    """Return a source of an answer, finished or under way.
-
-    Raises:
-        Missing: the answer has no such source, or its document is gone or not the actor's to read.
-    """
-    turn = turn_get(actor=actor, conversation=conversation, run_id=run_id)
-    row = next((c for c in turn.citations.all() if c.number == number), None)
-    if row is not None:
-        chunk_id, place = row.chunk_id, (row.char_start, row.char_end, row.quote)
-    else:
-        live = _live_source(turn, number)
-        chunk_id, place = live.passage.chunk_id, (live.char_start, live.char_end, live.quote)
-    actor.require("collection.read")
-    chunk: Chunk | None = (
-        Chunk.objects.visible_to(actor)
-        .select_related("document")
-        .filter(pk=chunk_id or 0, document__status=DocumentStatus.READY)
-        .first()
-    )
-    if chunk is None:
-        raise Missing("source")
-    around = source_around(chunk, *place)
-    return SourceShown(
-        number=number,
-        document=chunk.document,
-        chunk=chunk,
-        page=around.page,
-        before=around.before,
-        quote=around.quote,
-        after=around.after,
-        chunk_count=chunk.document.chunk_count,
-        has_image=around.page is not None and has_images(chunk.document),
-        mark=around.mark,
-    )
-
-
-def _live_source(turn: Turn, number: int) -> NumberedQuote:
-    if turn.run.status in ACTIVE:
-        found: Withheld = getattr(turn, "withheld", NOTHING)
-        passages = passages_of(found.value(payload_list(turn.run)))
-        version = turn.assistant_version
-        formed = version is not None and is_formed(version.output)
-        text = shown_text(transcript_read(turn.run).text, formed)
-        for source in answer_cite(text, passages).sources:
-            if source.number == number:
-                return source
-    raise Missing("source")

@@ -27,8 +27,8 @@ from basics.texts import gettext as _
 from budgets.ledger import BudgetExceeded
 from jobs.services import job_new, wake
 from runs.actors import actor_facts
+from runs.approvals.deciders import approver_labels
 from runs.call_log import PRIVATE
-from runs.deciders import approver_labels
 from runs.models import ApproverKind, CallPath, Run
 from runs.selectors import decision_list
 from runs.services import run_new

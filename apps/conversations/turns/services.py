@@ -43,8 +43,8 @@ from apps.conversations.turns.narrowing import Narrowing, narrowing_of
 from basics.errors import Conflict
 from basics.texts import gettext as _
 from jobs.services import job_enqueue
+from runs.approvals.services import call_decide as run_call_decide
 from runs.models import ACTIVE, PendingDecision, Run, RunStatus
-from runs.services import call_decide as run_call_decide
 from runs.services import run_stop
 from tenancy.actors import Actor
 from tenancy.models import Tenant
@@ -220,7 +220,7 @@ def turn_stop(*, tenant: Tenant, actor: Actor, turn: Turn) -> Turn:
 def call_decide(
     *, tenant: Tenant, actor: Actor, run: Run, decision_id: int, decision: Decision
 ) -> PendingDecision:
-    """Decide about a call that a conversation's run waits for; see ``runs.services.call_decide``."""
+    """Decide about a call that a conversation's run waits for; see ``runs.approvals.services``."""
     actor.require("conversation.write")
     return run_call_decide(tenant=tenant, actor=actor, run=run, decision_id=decision_id, decision=decision)
 

@@ -13,7 +13,8 @@ from apps.datasets.checks import contamination, duplicates, scan
 from apps.datasets.checks.coverage import coverage_of
 from apps.datasets.models import Dataset, DatasetCheck, DatasetRow, RowStatus, Work
 from apps.datasets.records.columns import record_of
-from apps.datasets.records.record import Record, Split
+from apps.datasets.records.parts import Split
+from apps.datasets.records.record import Record
 from basics.texts import gettext_noop
 from tenancy.actors import system_actor
 

@@ -12,7 +12,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
-from apps.datasets.records.record import Record, RecordSource, Split
+from apps.datasets.records.parts import RecordSource, Split
+from apps.datasets.records.record import Record
 from basics.errors import Invalid
 from basics.texts import gettext as _
 

@@ -12,7 +12,8 @@ from apps.conversations.models import Conversation, Feedback, Message, Turn
 from apps.conversations.transcript.selectors import conversation_get, turn_list
 from apps.datasets.checks.scan import SecretFinding, redact
 from apps.datasets.models import Dataset, RowStatus
-from apps.datasets.records.record import Record, RecordSource, Step, check
+from apps.datasets.records.parts import RecordSource, Step
+from apps.datasets.records.record import Record, check
 from apps.datasets.rows.services import NewRow, RowsAdded, rows_add
 from basics.errors import Invalid
 from basics.texts import gettext as _

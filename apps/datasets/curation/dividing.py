@@ -18,7 +18,7 @@ from apps.datasets.checks.looking import BATCH, LISTED, WorkContext, records_rea
 from apps.datasets.checks.splits import SplitItem, divide, document_key, gathered, leaks, split_item
 from apps.datasets.models import DatasetCheck, DatasetRow
 from apps.datasets.records.columns import record_columns, record_of
-from apps.datasets.records.record import Split
+from apps.datasets.records.parts import Split
 from apps.datasets.rows import files
 from apps.datasets.rows.selectors import RowFilter, row_list
 from blobs import services as blobs

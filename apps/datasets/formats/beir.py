@@ -23,7 +23,8 @@ from django.utils.translation import gettext_noop
 from apps.datasets.formats.archive import ArchiveWriter, archive_open, member_open, members
 from apps.datasets.formats.base import Card, RowError, Rows
 from apps.datasets.formats.lines import dump, lines, read_object
-from apps.datasets.records.record import Record, Split, from_values
+from apps.datasets.records.parts import Split
+from apps.datasets.records.record import Record, from_values
 from basics.errors import Invalid
 from basics.texts import gettext as _
 

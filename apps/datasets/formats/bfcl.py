@@ -19,7 +19,8 @@ from apps.datasets.formats.archive import archive_open, member_open, members
 from apps.datasets.formats.base import ReadOnly, RowError
 from apps.datasets.formats.lines import objects, read_object
 from apps.datasets.formats.openai_chat import message_in
-from apps.datasets.records.record import Behaviour, Record, RowType, ToolCall, ToolSpec, TraceMessage, check
+from apps.datasets.records.parts import Behaviour, RowType, ToolCall, ToolSpec, TraceMessage
+from apps.datasets.records.record import Record, check
 from basics.errors import Invalid
 from basics.texts import gettext as _
 

@@ -15,7 +15,8 @@ from django.utils.translation import gettext_noop
 
 from apps.datasets.formats.base import ReadOnly, RowError
 from apps.datasets.formats.lines import objects, read_object
-from apps.datasets.records.record import Behaviour, Record, RowType, from_values
+from apps.datasets.records.parts import Behaviour, RowType
+from apps.datasets.records.record import Record, from_values
 from basics.errors import Invalid
 from basics.texts import gettext as _
 

@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from apps.datasets.formats.lines import JsonLines
-from apps.datasets.records.record import Behaviour, Record, ToolSpec, TraceMessage, check
+from apps.datasets.records.parts import Behaviour, ToolSpec, TraceMessage
+from apps.datasets.records.record import Record, check
 from basics.errors import Invalid
 from basics.texts import gettext as _
 

@@ -12,7 +12,7 @@ from django.utils.translation import gettext_noop
 
 from apps.datasets.formats.chat import ChatLines
 from apps.datasets.formats.openai_chat import tool_in, tool_out
-from apps.datasets.records.record import ToolCall, ToolSpec, TraceMessage
+from apps.datasets.records.parts import ToolCall, ToolSpec, TraceMessage
 from basics.errors import Invalid
 from basics.texts import gettext as _
 

@@ -17,7 +17,8 @@ from django.utils.translation import gettext_noop
 from apps.datasets.formats.archive import ArchiveWriter, archive_open, member_open, members
 from apps.datasets.formats.base import Card, RowError, Rows
 from apps.datasets.formats.parquet import read_table, table_pieces
-from apps.datasets.records.record import Record, Split
+from apps.datasets.records.parts import Split
+from apps.datasets.records.record import Record
 from basics.errors import Invalid
 from basics.texts import gettext as _
 

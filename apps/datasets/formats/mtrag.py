@@ -14,7 +14,8 @@ from django.utils.translation import gettext_noop
 
 from apps.datasets.formats.base import ReadOnly, RowError
 from apps.datasets.formats.lines import objects, read_object
-from apps.datasets.records.record import Behaviour, Record, RecordSource, RowType, TraceMessage, check
+from apps.datasets.records.parts import Behaviour, RecordSource, RowType, TraceMessage
+from apps.datasets.records.record import Record, check
 from basics.errors import Invalid
 from basics.texts import gettext as _
 

@@ -13,7 +13,7 @@ from typing import Any
 from django.utils.translation import gettext_noop
 
 from apps.datasets.formats.chat import ChatLines, text_of
-from apps.datasets.records.record import ToolCall, ToolSpec, TraceMessage
+from apps.datasets.records.parts import ToolCall, ToolSpec, TraceMessage
 from basics.errors import Invalid
 from basics.texts import gettext as _
 

@@ -15,17 +15,8 @@ from apps.datasets.formats.lines import EXCERPT, JsonLines, dump, objects
 from apps.datasets.formats.openai_chat import message_in
 from apps.datasets.records.assembly import assemble
 from apps.datasets.records.facts import questions_of, record_with_facts, values_with_facts
-from apps.datasets.records.record import (
-    EMPTY_ANSWERS,
-    MAX_BYTES,
-    Behaviour,
-    Record,
-    RecordSource,
-    TraceMessage,
-    check,
-    from_values,
-    to_values,
-)
+from apps.datasets.records.parts import EMPTY_ANSWERS, Behaviour, RecordSource, TraceMessage
+from apps.datasets.records.record import MAX_BYTES, Record, check, from_values, to_values
 from basics.errors import Invalid
 from basics.texts import gettext as _
 

@@ -13,7 +13,8 @@ from typing import Any
 from django.utils.translation import gettext_noop
 
 from apps.datasets.formats.base import ReadOnly, RowError
-from apps.datasets.records.record import Behaviour, Record, RowType, from_values
+from apps.datasets.records.parts import Behaviour, RowType
+from apps.datasets.records.record import Record, from_values
 from basics.errors import Invalid
 from basics.texts import gettext as _
 

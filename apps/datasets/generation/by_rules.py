@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from apps.datasets.generation.corpus import CorpusPassage
 from apps.datasets.generation.rule_claims import POINTS_AWAY
-from apps.datasets.records.record import RecordSource, Step
+from apps.datasets.records.parts import RecordSource, Step
 from basics.texts import gettext as _
 from toolloop.best_sentences import content_terms, identifiers, split
 

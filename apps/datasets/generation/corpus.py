@@ -19,7 +19,7 @@ from apps.datasets.generation.disagreeing import disagreement
 from apps.datasets.generation.plan import Slot
 from apps.datasets.generation.settings import Settings
 from apps.datasets.models import QuestionType
-from apps.datasets.records.record import RecordSource
+from apps.datasets.records.parts import RecordSource
 from tenancy.actors import Actor
 from toolloop.best_sentences import content_terms
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from apps.datasets.generation.settings import SCORES, Settings
-from apps.datasets.records.record import Score
+from apps.datasets.records.parts import Score
 from basics.texts import gettext as _
 
 ANCHORS: Mapping[str, tuple[str, str, str]] = {

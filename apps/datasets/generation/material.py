@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from apps.datasets.generation.corpus import CorpusPassage
 from apps.datasets.generation.spans import span_find
 from apps.datasets.generation.work import Item, Work
-from apps.datasets.records.record import RecordSource
+from apps.datasets.records.parts import RecordSource
 
 
 async def passages_of(work: Work, item: Item) -> list[CorpusPassage]:

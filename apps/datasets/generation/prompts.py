@@ -10,9 +10,9 @@ from pydantic import BaseModel, Field
 
 from apps.datasets.generation.corpus import CorpusPassage
 from apps.datasets.generation.judging import ANCHORS
-from apps.datasets.generation.languages import name_of
+from apps.datasets.generation.row_languages import name_of
 from apps.datasets.generation.settings import Settings
-from apps.datasets.records.record import RecordSource, Step
+from apps.datasets.records.parts import RecordSource, Step
 
 VERSION = "3"
 

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from apps.datasets.generation.corpus import CorpusPassage
 from apps.datasets.generation.disagreeing import disagreement
-from apps.datasets.generation.rule_absent import absent_of
 from apps.datasets.generation.rule_claims import Claim, claim_read, claims_of, is_vague, title_of
 from apps.datasets.generation.rule_pairs import Pair, compared, linked
+from apps.datasets.generation.rule_unanswerable import absent_of
 from basics.texts import gettext_noop
 from toolloop.best_sentences import split
 

@@ -16,8 +16,8 @@ from apps.collections.models import ChunkKind
 from apps.datasets.generation import prompts
 from apps.datasets.generation.claiming import row_ceiling
 from apps.datasets.generation.corpus import chunks_open, fingerprint_of, pools_read
-from apps.datasets.generation.languages import tag_of
 from apps.datasets.generation.plan import candidates_of, slots_of
+from apps.datasets.generation.row_languages import tag_of
 from apps.datasets.generation.rule_pools import candidates_by_rules
 from apps.datasets.generation.settings import Settings, settings_checked
 from apps.datasets.models import (

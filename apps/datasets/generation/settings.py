@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Self
 
-from apps.datasets.generation.languages import name_of
+from apps.datasets.generation.row_languages import name_of
 from apps.datasets.models import Difficulty, QuestionType
 from basics.errors import Invalid
 from basics.texts import gettext as _

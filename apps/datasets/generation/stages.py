@@ -2,44 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, replace
-from typing import Any
 
-from apps.datasets.generation import by_rules, languages, prompts, rule_questions, turns
+from apps.datasets.generation import by_rules, prompts, row_languages, rule_questions, turns
 from apps.datasets.generation.corpus import CorpusPassage
 from apps.datasets.generation.judging import Judgement, judged
 from apps.datasets.generation.material import gold_of, passages_of
 from apps.datasets.generation.paying import StageAnswer, ask
-from apps.datasets.generation.prompt_injection import PLANTED, instruction_of, is_obeyed, planted
+from apps.datasets.generation.prompt_injection import instruction_of, is_obeyed, planted
+from apps.datasets.generation.row_assembly import assemble, expected_of, sources_read, sources_used
 from apps.datasets.generation.rule_pools import MADE
 from apps.datasets.generation.trace import Trace, trace_of, without_marks
 from apps.datasets.generation.work import Item, Next, Work, dropped
 from apps.datasets.models import ItemState, QuestionType
-from apps.datasets.records.columns import QUALITY
-from apps.datasets.records.record import (
+from apps.datasets.records.parts import (
     EMPTY_ANSWERS,
-    Behaviour,
-    Difficulty,
-    Record,
-    RecordSource,
-    RowType,
-    Score,
     Step,
-    ToolCall,
-    ToolSpec,
-    TraceMessage,
 )
 from basics.texts import gettext as _
 from runs.services import AnsweredRun
 from toolloop.messages import ModelMessage
 
 RUN_KIND = "dataset"
-EXPECTED: Mapping[str, Behaviour] = {
-    QuestionType.UNANSWERABLE: Behaviour.ABSTAIN,
-    QuestionType.ADVERSARIAL: Behaviour.REFUSE,
-    QuestionType.CONTRADICTORY: Behaviour.CITE_ALL,
-}
 NEEDS_ALL = (QuestionType.MULTI_HOP, QuestionType.COMPARISON)
 """Types whose questions must not be answerable from one of their passages alone."""
 REFINED = 10
@@ -72,7 +57,7 @@ async def question(work: Work, item: Item) -> Next:
         )
         text, rationale, quotes = asked.value.question, asked.value.rationale, asked.value.quotes
         told = ""
-    gold = [] if _expected(item) in EMPTY_ANSWERS else gold_of(passages, quotes)
+    gold = [] if expected_of(item) in EMPTY_ANSWERS else gold_of(passages, quotes)
     asked_for = work.settings.language
     prose = " ".join(p.text for p in passages if not p.name)
     return Next(
@@ -80,7 +65,7 @@ async def question(work: Work, item: Item) -> Next:
         {
             "question": " ".join(text.split()),
             "rationale": rationale.strip(),
-            "language": languages.tag_of(asked_for) if asked_for else languages.detected(prose),
+            "language": row_languages.tag_of(asked_for) if asked_for else row_languages.detected(prose),
             "gold": [asdict(source) for source in gold],
             "told": told,
             "passages": len({source.chunk_id for source in gold}),
@@ -93,7 +78,7 @@ async def filtered(work: Work, item: Item) -> Next:
     passages = await passages_of(work, item)
     text = item.data["question"]
     reason = by_rules.filter_reason(text, passages, item.type, item.data["passages"])
-    reason = reason or languages.fault("question", text, item.data["language"])
+    reason = reason or row_languages.fault("question", text, item.data["language"])
     if reason:
         return dropped(reason)
     if not work.judge.by_rules:
@@ -131,7 +116,7 @@ async def _enough_alone(work: Work, item: Item, passages: list[CorpusPassage]) -
     for left_out in range(len(passages)):
         rest = [p for place, p in enumerate(passages) if place != left_out]
         if work.judge.by_rules:
-            is_enough = by_rules.is_answered_by(text, _sources(item.data["gold"]), rest)
+            is_enough = by_rules.is_answered_by(text, sources_read(item.data["gold"]), rest)
         else:
             asked = await ask(
                 work,
@@ -192,10 +177,10 @@ async def answer(work: Work, item: Item) -> Next:
 
 async def synthesis(work: Work, item: Item) -> Next:
     """Write the final answer from the draft and what was found, and say which passages it uses."""
-    found = _sources(item.data["found"])
+    found = sources_read(item.data["found"])
     draft = item.data["draft"]
     if work.model.by_rules:
-        gold = _sources(item.data["gold"])
+        gold = sources_read(item.data["gold"])
         if item.type == QuestionType.CODE:
             text, used = by_rules.code_make(gold, found)
         else:
@@ -225,7 +210,7 @@ async def synthesis(work: Work, item: Item) -> Next:
 async def judge(work: Work, item: Item) -> Next:
     """Judge the answer by six scores; keep, repair or drop it."""
     verdict = await _judgement(work, item)
-    wrong = languages.fault("answer", item.data["answer"], item.data["language"])
+    wrong = row_languages.fault("answer", item.data["answer"], item.data["language"])
     if wrong and verdict.verdict == "keep":
         may_repair = item.repairs < work.settings.max_repairs
         verdict = replace(verdict, verdict="repair" if may_repair else "drop", reason=wrong)
@@ -244,23 +229,23 @@ async def judge(work: Work, item: Item) -> Next:
 async def repair(work: Work, item: Item) -> Next:
     """Write the answer anew by what the judge found wrong, to be judged again."""
     data = item.data
-    gold, found = _sources(data["gold"]), _sources(data["found"])
+    gold, found = sources_read(data["gold"]), sources_read(data["found"])
     if work.model.by_rules:
         if gold and {s.chunk_id for s in gold}.isdisjoint(s.chunk_id for s in found):
             return dropped(
                 _("The search found no passage that answers it.")
             )  # No step would lead to the answer.
         told = data.get("told", "")
-        text, used = by_rules.repair_make(data["question"], gold, _expected(item), told)
+        text, used = by_rules.repair_make(data["question"], gold, expected_of(item), told)
     else:
         faults = "\n".join(f"- {s['name']}: level {s['level']}. {s['evidence']}" for s in data["scores"])
         prompt = prompts.repair_prompt(
             turns.asked_in(data),
             data["answer"],
             f"{data['fault']}\n{faults}",
-            _used(item) or found,
+            sources_used(item) or found,
             work.settings,
-            _expected(item),
+            expected_of(item),
         )
         asked = await ask(
             work,
@@ -274,45 +259,6 @@ async def repair(work: Work, item: Item) -> Next:
         text, used = without_marks(asked.value.answer), data["used"]
     earlier = [*data.get("earlier", []), {"answer": data["answer"], "fault": data["fault"]}]
     return Next(ItemState.JUDGE, {"answer": text, "used": used, "earlier": earlier})
-
-
-async def assemble(work: Work, item: Item) -> Next:
-    """Put the row together."""
-    data = item.data
-    persona, style = ("", "") if work.model.by_rules else work.settings.voice(item.slot)
-    facts = {"persona": persona, "style": style, PLANTED: data.get("planted", "")}
-    meta: dict[str, Any] = {
-        QUALITY: data["quality"],
-        "made_by": "rules" if work.model.by_rules else work.model.name,
-        "judged_by": "rules" if work.judge.by_rules else work.judge.name,
-        "repairs": item.repairs,
-        "chunks_used": data["used"],
-        **{name: value for name, value in facts.items() if value},
-        **({"cost_usd": float(item.spent_usd)} if item.spent_usd else {}),
-        **turns.facts_of(work, data),
-    }
-    sources = _row_sources(item)
-    record = Record(
-        question=data["question"],
-        answer=data["answer"],
-        rejected=data["earlier"][0]["answer"] if data.get("earlier") else "",
-        type=RowType(item.type),
-        difficulty=Difficulty(item.difficulty),
-        expected=_expected(item),
-        rationale=data["rationale"],
-        steps=tuple(_steps(data["steps"], sources)),
-        sources=tuple(sources),
-        scores=tuple(Score(**score) for score in data["scores"]),
-        tags=("rules",) if work.model.by_rules else (),
-        messages=tuple(
-            TraceMessage(**{**m, "tool_calls": tuple(ToolCall(**c) for c in m["tool_calls"])})
-            for m in data["messages"]
-        ),
-        language=_language(work, data),
-        tools=tuple(ToolSpec(spec.name, spec.description, spec.parameters) for spec in work.toolset.specs()),
-        meta=meta,
-    )
-    return Next(ItemState.KEPT, record=record)
 
 
 STAGES: Mapping[str, Callable[[Work, Item], Awaitable[Next]]] = {
@@ -339,15 +285,15 @@ async def _judgement(work: Work, item: Item) -> Judgement:
             data["question"],
             data["answer"],
             steps,
-            _sources(data["found"]),
-            _sources(data["gold"]),
-            _expected(item),
+            sources_read(data["found"]),
+            sources_read(data["gold"]),
+            expected_of(item),
             data.get("told", ""),
         )
         author = by_rules.AUTHOR
     else:
         prompt = prompts.judge_prompt(
-            turns.asked_in(data), data["answer"], steps, _sources(data["found"]), _expected(item)
+            turns.asked_in(data), data["answer"], steps, sources_read(data["found"]), expected_of(item)
         )
         asked = await ask(
             work,
@@ -367,41 +313,6 @@ def _planned(item: Item) -> rule_questions.Made | None:
     """Return the question that was planned with the job, so that no two rows ask the same."""
     made = item.data.get(MADE)
     return rule_questions.Made(**made) if made else None
-
-
-def _expected(item: Item) -> Behaviour:
-    return EXPECTED.get(item.type, Behaviour.ANSWER)
-
-
-def _language(work: Work, data: Mapping[str, Any]) -> str:
-    if work.model.by_rules:
-        return "en"  # The templates are.
-    return data["language"] or languages.detected(f"{data['question']} {data['answer']}")
-
-
-def _sources(values: list[dict[str, Any]]) -> list[RecordSource]:
-    return [RecordSource(**value) for value in values]
-
-
-def _used(item: Item) -> list[RecordSource]:
-    """Return the passages that the answer uses, as they were found."""
-    by_id = {source.chunk_id: source for source in _sources(item.data["found"])}
-    return [by_id[pk] for pk in item.data["used"] if pk in by_id]
-
-
-def _row_sources(item: Item) -> list[RecordSource]:
-    """Return the spans that the question was made from, then the other passages that the answer uses."""
-    gold = _sources(item.data["gold"])
-    known = {source.chunk_id for source in gold}
-    return [*gold, *(source for source in _used(item) if source.chunk_id not in known)]
-
-
-def _steps(steps: Sequence[Mapping[str, Any]], sources: Sequence[RecordSource]) -> Iterator[Step]:
-    """Yield the steps, with the numbers of the row's sources for the chunks that each has brought."""
-    for step in steps:
-        chunks = set(step.get("sources", ()))
-        numbers = [at for at, source in enumerate(sources, start=1) if source.chunk_id in chunks]
-        yield Step(**{**step, "sources": tuple(numbers)})
 
 
 def _run_of(

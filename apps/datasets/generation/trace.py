@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from apps.datasets.records.record import RecordSource, Step, ToolCall, TraceMessage
+from apps.datasets.records.parts import RecordSource, Step, ToolCall, TraceMessage
 from toolloop.json_cut import text_cut
 from toolloop.messages import ModelMessage, ToolResult, Turn, UserMessage
 from toolloop.tokens import Usage

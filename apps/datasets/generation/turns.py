@@ -19,7 +19,7 @@ from apps.datasets.generation.paying import ask
 from apps.datasets.generation.trace import Trace, without_marks
 from apps.datasets.generation.work import Item, Next, Work, dropped
 from apps.datasets.models import ItemState, PaidCall
-from apps.datasets.records.record import RecordSource, Step
+from apps.datasets.records.parts import RecordSource, Step
 from apps.datasets.records.texts import normalised
 from basics.texts import gettext as _
 from toolloop.messages import ModelMessage, UserMessage, message_from_json

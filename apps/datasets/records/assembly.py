@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 
-from apps.datasets.records.record import Step
+from apps.datasets.records.parts import Step
 from basics.errors import Invalid
 from basics.texts import gettext as _
 

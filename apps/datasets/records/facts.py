@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from apps.datasets.records.record import EMPTY_ANSWERS, Record, from_values, to_values
+from apps.datasets.records.parts import EMPTY_ANSWERS
+from apps.datasets.records.record import Record, from_values, to_values
 from basics.errors import Invalid
 from basics.texts import gettext as _
 

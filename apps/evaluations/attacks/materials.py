@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from apps.datasets.records.record import RecordSource
+from apps.datasets.records.parts import RecordSource
 from apps.evaluations.attacks.values import Carrier, Place
 
 PROSE, TABLE, CODE = "prose", "table", "code"

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from itertools import cycle
 from typing import Any
 
-from apps.datasets.records.record import Record, RowType
+from apps.datasets.records.parts import RowType
+from apps.datasets.records.record import Record
 from apps.evaluations.attacks.materials import BUILT_IN, KIND_OF, PROSE, Material, carrier_load
 from apps.evaluations.attacks.values import (
     GOALS,

@@ -20,7 +20,8 @@ from django.utils.translation import gettext_noop
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from apps.datasets.generation.prompt_injection import PLANTED, canary_of
-from apps.datasets.records.record import Record, RowType
+from apps.datasets.records.parts import RowType
+from apps.datasets.records.record import Record
 from basics.errors import Invalid
 from basics.texts import gettext as _
 

@@ -7,7 +7,8 @@ import re
 from pathlib import Path
 
 from apps.collections.models import Chunk, Collection, Document
-from apps.datasets.records.record import Record, RecordSource
+from apps.datasets.records.parts import RecordSource
+from apps.datasets.records.record import Record
 from tenancy.actors import Actor
 
 _FILE = Path(__file__).with_name("questions.json")

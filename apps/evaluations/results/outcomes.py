@@ -12,7 +12,8 @@ from django.db.models import Q
 from apps.collections.models import Chunk, Document, DocumentStatus
 from apps.collections.search import SearchHit
 from apps.conversations.citations.markers import answer_cite, passages_of
-from apps.datasets.records.record import Record, RecordSource
+from apps.datasets.records.parts import RecordSource
+from apps.datasets.records.record import Record
 from apps.evaluations.models import Trial
 from apps.evaluations.scorers.base import NO_ANSWER, Call, Label, ScoredPassage, TargetResult
 from apps.evaluations.scorers.retrieval import gains_of

@@ -10,7 +10,7 @@ from apps.datasets.generation.corpus import CODE_KINDS, chunks_ordered, passages
 from apps.datasets.generation.rule_questions import question_make
 from apps.datasets.generation.settings import Settings
 from apps.datasets.models import DatasetVersion
-from apps.datasets.records.record import Behaviour, RowType
+from apps.datasets.records.parts import Behaviour, RowType
 from apps.datasets.rows.selectors import version_rows
 from apps.evaluations.attacks.materials import CODE, PROSE, TABLE, Material
 from basics.errors import Missing

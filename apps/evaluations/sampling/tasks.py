@@ -9,7 +9,8 @@ from django.db import transaction
 from apps.conversations.answering.said_before import turn_said_before
 from apps.conversations.display.answer_forms import shown_text
 from apps.conversations.models import Message
-from apps.datasets.records.record import Record, TraceMessage
+from apps.datasets.records.parts import TraceMessage
+from apps.datasets.records.record import Record
 from apps.evaluations.judges.scoring import scorers_make
 from apps.evaluations.models import LiveSample, SampleState
 from apps.evaluations.results.actors import kept_actor

@@ -13,7 +13,8 @@ import unicodedata
 from collections.abc import Sequence
 from typing import ClassVar
 
-from apps.datasets.records.record import Record, RowType
+from apps.datasets.records.parts import RowType
+from apps.datasets.records.record import Record
 from apps.evaluations.attacks.values import Attack, attack_of
 from apps.evaluations.scorers import metrics
 from apps.evaluations.scorers.base import Call, ScoreValue, TargetResult, unscored

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from apps.datasets.records.record import Score
+from apps.datasets.records.parts import Score
 from apps.datasets.records.rubric import LEVELS, Rubric, value_of
 
 PREFERENCE: Mapping[str, Any] = {

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 
-from apps.datasets.records.record import EMPTY_ANSWERS, Record
+from apps.datasets.records.parts import EMPTY_ANSWERS
+from apps.datasets.records.record import Record
 from apps.datasets.records.rubric import level_of
 from apps.evaluations.scorers import metrics
 from apps.evaluations.scorers.base import NO_ANSWER, NO_REFERENCE, ScoreValue, TargetResult, unscored

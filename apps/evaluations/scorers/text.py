@@ -9,7 +9,8 @@ import regex
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from apps.collections.ingestion.identifiers import identifier_list
-from apps.datasets.records.record import EMPTY_ANSWERS, Record
+from apps.datasets.records.parts import EMPTY_ANSWERS
+from apps.datasets.records.record import Record
 from apps.evaluations.scorers import metrics
 from apps.evaluations.scorers.base import NO_ANSWER, NO_REFERENCE, ScoreValue, TargetResult, unscored
 from basics.patterns import pattern_compile

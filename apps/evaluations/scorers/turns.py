@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from apps.datasets.records.record import Record, TraceMessage
+from apps.datasets.records.parts import TraceMessage
+from apps.datasets.records.record import Record
 from toolloop.messages import Turn, UserMessage
 from toolloop.providers.extractive import search_query
 

@@ -1,4 +1,4 @@
-"""REST of approvals. The views hold no rules: ``runs.deciders`` says who decides, services act."""
+"""REST of approvals. The views hold no rules: ``runs.approvals.deciders`` says who decides, services act."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.tools.approvals.shapes import DecisionOutput, HandOverInput
-from runs.approvals import BOXES, approval_get, approval_list
-from runs.services import call_hand_over
+from runs.approvals.selectors import BOXES, approval_get, approval_list
+from runs.approvals.services import call_hand_over
 from web.drf.pages import Pagination
 from web.drf.views import TenantAPIView
 

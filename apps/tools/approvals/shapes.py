@@ -8,7 +8,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from runs.argument_changes import argument_changes
+from runs.approvals.argument_changes import argument_changes
 from runs.models import ApproverKind, DecisionStatus, PendingDecision
 
 _BIGINT = 2**63 - 1

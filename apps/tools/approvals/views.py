@@ -21,11 +21,11 @@ from django.views.decorators.http import require_GET, require_POST
 
 from basics.errors import Conflict, DomainError, Invalid
 from basics.event_stream import EVENT_STREAM, HEARTBEAT, HEARTBEAT_S, HELLO, frame
-from runs.approvals import approval_count, approval_get, approval_list, open_decisions
-from runs.argument_changes import argument_changes
-from runs.deciders import APPROVALS, approver_labels, decidable, heirs
+from runs.approvals.argument_changes import argument_changes
+from runs.approvals.deciders import APPROVALS, approver_labels, decidable, heirs
+from runs.approvals.selectors import approval_count, approval_get, approval_list, open_decisions
+from runs.approvals.services import call_decide, call_hand_over
 from runs.models import PendingDecision
-from runs.services import call_decide, call_hand_over
 from runs.standing import while_allowed
 from runs.stream import hub
 from tenancy.actors import Actor

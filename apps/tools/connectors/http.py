@@ -21,8 +21,9 @@ import httpx2
 
 from apps.tools.connectors.base import SourceError
 from apps.tools.connectors.secrets import SourceSecret
-from basics.net_guard import AddressRefused, GuardedTransport, NetPolicy, system_resolver, url_check
+from basics.net_guard import GuardedTransport
 from basics.net_guard_async import AsyncGuardedTransport
+from basics.net_policy import AddressRefused, NetPolicy, system_resolver, url_check
 
 if TYPE_CHECKING:
     from apps.tools.models import ToolSource

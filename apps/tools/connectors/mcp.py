@@ -23,7 +23,7 @@ from apps.tools.connectors.secrets import SourceSecret, secrets_read, source_now
 from apps.tools.connectors.version_tool import version_tool
 from apps.tools.models import ToolSource, ToolVersion
 from basics.errors import Invalid
-from basics.net_guard import AddressRefused, NetPolicy, url_check
+from basics.net_policy import AddressRefused, NetPolicy, url_check
 from basics.texts import gettext as _
 from tenancy.database.waiting import loop_run
 from tenancy.outgoing import outgoing_policy

@@ -22,8 +22,8 @@ from django.conf import settings
 from apps.tools.connectors import http
 from apps.tools.connectors.base import SourceError
 from apps.tools.connectors.secrets import SourceSecret
-from basics.net_guard import AddressRefused, NetPolicy
 from basics.net_guard_async import AsyncGuardedTransport
+from basics.net_policy import AddressRefused, NetPolicy
 from toolloop.mcp import HttpTransport, McpServer, StdioTransport
 
 if TYPE_CHECKING:

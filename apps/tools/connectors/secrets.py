@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from apps.tools.connectors.base import SourceError
 from apps.tools.models import ToolCredential, ToolSource
-from basics.net_guard import NetPolicy
+from basics.net_policy import NetPolicy
 from tenancy import crypto
 from tenancy.crypto import Secret
 from tenancy.outgoing import outgoing_policy

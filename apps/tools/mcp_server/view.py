@@ -18,8 +18,8 @@ from rest_framework.response import Response
 from apps.tools.mcp_server.caller import Caller
 from basics.errors import Denied, DomainError
 from tenancy.database.waiting import wait_for
-from tenancy.keys import TOKEN_PREFIX
 from tenancy.selectors import access_token_authenticate
+from tenancy.tokens import TOKEN_PREFIX
 from web.drf.auth import ApiKeyAuthentication
 from web.drf.errors import exception_handler
 from web.drf.views import TenantAPIView

@@ -15,7 +15,7 @@ from apps.tools.models import ToolGrant, Toolkit
 from apps.tools.permissions.services import MAX_APPROVAL_HOURS
 from apps.tools.permissions.subjects import Subjects, subject_parse
 from basics.errors import DomainError
-from runs.deciders import role_label
+from runs.approvals.deciders import role_label
 from tenancy.models import Role
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from apps.tools.models import ToolGrant
-from runs.deciders import role_label
+from runs.approvals.deciders import role_label
 from runs.models import ApproverKind
 
 _TARGETS = {

@@ -121,7 +121,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "web.languages.language_chosen",
+    "web.reader_language.language_chosen",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "allauth.account.middleware.AccountMiddleware",
@@ -357,7 +357,7 @@ if env.get("GROUNDWORK_EMAIL_URL"):
     EMAIL_BACKEND = "tenancy.mail.EmailBackend"
     globals().update(env.email_settings(env.get("GROUNDWORK_EMAIL_URL")))
 
-# Languages. Which of these are offered: web.languages; how their catalogs are made: config.catalogs.
+# Languages. Which of these are offered: web.reader_language; how their catalogs are made: config.catalogs.
 LANGUAGE_CODE = "en"
 LANGUAGES = [
     ("en", "English"),

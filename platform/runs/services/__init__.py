@@ -1,4 +1,4 @@
-"""Start, carry out, stop, decide about and end runs, and ask a model one question. The only caller of the loop."""
+"""Start, carry out, stop and end runs, and ask a model one question. The only caller of the loop."""
 
 from runs.services.asking import loop_ask
 from runs.services.completions import (
@@ -9,7 +9,6 @@ from runs.services.completions import (
     completion_prepare,
     completion_run,
 )
-from runs.services.decisions import call_decide, call_hand_over, decisions_expire
 from runs.services.execute import run_execute
 from runs.services.later import Later
 from runs.services.lifecycle import (
@@ -36,11 +35,8 @@ __all__ = [
     "Question",
     "Replay",
     "ReplayRow",
-    "call_decide",
-    "call_hand_over",
     "completion_prepare",
     "completion_run",
-    "decisions_expire",
     "helper_ask",
     "loop_ask",
     "orphans_end",

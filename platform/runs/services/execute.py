@@ -20,10 +20,10 @@ from django.utils import timezone
 from budgets.ledger import ANY_BUDGET, run_holds_release
 from jobs.context import JobContext, LeaseLost
 from runs.actors import gone_of
+from runs.approvals.parking import decisions_of, pending_store
 from runs.going_on import GoingOn
 from runs.journal import RunJournal, call_key, history_rebuilt
 from runs.models import CallPath, Run, RunStatus, RunStep, ToolCall, ToolCallStatus
-from runs.parking import decisions_of, pending_store
 from runs.providers import loop_model
 from runs.recorder import Recorder
 from runs.reservations import RunReservations, run_billing_account

@@ -19,14 +19,15 @@ from jobs.models import Job, JobStatus
 from jobs.notify import notify
 from jobs.services import job_cancel
 from runs.actors import gone_of
-from runs.deciders import APPROVALS
-from runs.models import ACTIVE, DecisionStatus, Run, RunEvent, RunStatus, ToolCallStatus
+from runs.approvals.deciders import APPROVALS
+from runs.models import ACTIVE, DecisionStatus, Run, RunStatus, ToolCallStatus
 from runs.providers import model_is_free
 from runs.reservations import run_billing_account
 from runs.selectors import transcript_read
 from runs.standing import RIGHTS
 from runs.stopping import stop_topic
 from runs.transcript import FINISHED
+from runs.writes import event_append
 from tenancy.actors import Actor
 from tenancy.models import Tenant
 from tenancy.scope import platform_scope, tenant_scope
@@ -295,16 +296,6 @@ def open_ends_close(run: Run) -> None:
         (cancelled,) = cursor.fetchone()
     if cancelled:
         notify(run.tenant_id, APPROVALS)
-
-
-def event_append(run: Run, kind: str, data: dict[str, Any]) -> None:
-    """Add an event to a run that no worker holds, in the transaction that holds the run's lock."""
-    run.last_seq += 1
-    run.save(update_fields=["last_seq"])
-    RunEvent.objects.create(
-        tenant_id=run.tenant_id, run=run, seq=run.last_seq, kind=kind, data=json_storable(data)
-    )
-    notify(run.tenant_id, f"run:{run.pk}", run.last_seq)
 
 
 def finished_data(run: Run) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 
 from budgets.ledger import BillingAccount, holds_release
-from budgets.services import budgets_tell
+from budgets.warnings import budgets_tell
 from runs.models import UsageRecord
 from runs.reservations import estimate_reserve
 from runs.usage import usage_count

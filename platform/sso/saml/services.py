@@ -19,7 +19,7 @@ from sso.saml.certificates import certificates_read, certificates_text, expires_
 from sso.saml.metadata import metadata_read
 from sso.saml.responses import MAX_AGE, SKEW, Expected, Said
 from sso.services import connection_save, invalid
-from tenancy import keys
+from tenancy import tokens
 from tenancy.actors import Actor
 from tenancy.models import Tenant
 from tenancy.scope import platform_scope, tenant_scope
@@ -137,7 +137,7 @@ def answer_keep(*, connection: SsoConnection, said: Said) -> str:
                     connection=connection,
                     assertion_sha256=hashlib.sha256(said.assertion_id.encode()).hexdigest(),
                     request_id=said.request_id[:100],
-                    token_sha256=keys.digest(token),
+                    token_sha256=tokens.digest(token),
                     claims=said.claims,
                     expires_at=timezone.now() + KEPT,
                 )
@@ -162,7 +162,7 @@ def answer_take(*, connection: SsoConnection, token: str, request_id: str) -> di
             .filter(
                 tenant_id=connection.tenant_id,
                 connection=connection,
-                token_sha256=keys.digest(token),
+                token_sha256=tokens.digest(token),
                 request_id=request_id,
                 taken_at=None,
                 expires_at__gt=timezone.now(),

@@ -34,7 +34,7 @@ from sso.scim.resources import (
     version_of,
 )
 from sso.scim.shapes import group_read, person_read
-from tenancy import keys
+from tenancy import tokens
 from tenancy.scope import platform_scope, tenant_scope
 
 log = structlog.get_logger(__name__)
@@ -99,7 +99,7 @@ def _authenticated(request: HttpRequest) -> ScimToken:
         with platform_scope():
             row: ScimToken | None = (
                 ScimToken.objects.select_related("tenant")
-                .filter(token_sha256=keys.digest(secret.strip()), revoked_at=None, tenant__is_active=True)
+                .filter(token_sha256=tokens.digest(secret.strip()), revoked_at=None, tenant__is_active=True)
                 .first()
             )
             now = timezone.now()

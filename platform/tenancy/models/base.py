@@ -40,7 +40,7 @@ class User(AbstractUser):
 
     username = None  # type: ignore[assignment]
     email = models.EmailField(unique=True)
-    # Of pages and mails; empty where the person has chosen none (web.languages, web.reader_zone).
+    # Of pages and mails; empty where the person has chosen none (web.reader_language, web.reader_zone).
     language = models.CharField(max_length=12, blank=True, default="", db_default="", editable=False)
     time_zone = models.CharField(max_length=64, blank=True, default="", db_default="", editable=False)
 

@@ -20,7 +20,7 @@ from django.utils import timezone
 
 from basics.errors import Conflict, Denied, DomainError, Invalid, Missing
 from basics.texts import gettext as _
-from tenancy import keys
+from tenancy import tokens
 from tenancy.actors import Actor, system_actor
 from tenancy.losses import loss_tell
 from tenancy.models import ApiKey, OAuthToken, Tenant
@@ -93,7 +93,7 @@ def connection_allow(
             _("It can't do what you aren't allowed to do: %(actions)s.")
             % {"actions": ", ".join(sorted(beyond))},
         )
-    _secret, prefix, digest = keys.make()  # nobody is given this secret
+    _secret, prefix, digest = tokens.make()  # nobody is given this secret
     with tenant_scope(tenant.pk):
         row = ApiKey.objects.create(
             tenant=tenant,
@@ -104,7 +104,7 @@ def connection_allow(
             user_id=actor.user_id,
             client_id=client_id,
         )
-        code, sha256 = keys.make_token()
+        code, sha256 = tokens.make_token()
         OAuthToken.objects.create(
             tenant=tenant,
             api_key=row,
@@ -209,7 +209,7 @@ def tokens_expire(limit: int = 1000) -> int:
 def _taken(tenant: Tenant, kind: str, text: str) -> tuple[OAuthToken | None, ApiKey | None]:
     """Find and lock a token and its connection, None where that has ended."""
     rows = OAuthToken.objects.select_for_update()
-    token = rows.filter(tenant=tenant, kind=kind, sha256=keys.digest(text)).first()
+    token = rows.filter(tenant=tenant, kind=kind, sha256=tokens.digest(text)).first()
     row = None if token is None else _locked(tenant, token.api_key_id)
     return token, row if row is not None and row.revoked_at is None else None
 
@@ -244,7 +244,7 @@ def _issue(tenant: Tenant, row: ApiKey, used: OAuthToken) -> Tokens:
     used.used_at = now
     used.expires_at = max(used.expires_at, now + ACCESS_LIFE)  # known as used at least as long
     used.save(update_fields=["used_at", "expires_at"])
-    made = {kind: keys.make_token() for kind in (Kind.ACCESS, Kind.REFRESH)}
+    made = {kind: tokens.make_token() for kind in (Kind.ACCESS, Kind.REFRESH)}
     lives = {Kind.ACCESS: ACCESS_LIFE, Kind.REFRESH: REFRESH_LIFE}
     OAuthToken.objects.bulk_create(
         OAuthToken(tenant=tenant, api_key=row, kind=kind, sha256=sha256, expires_at=now + lives[kind])

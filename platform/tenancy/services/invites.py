@@ -17,11 +17,11 @@ from django.utils.translation import get_language, gettext_lazy, override
 
 from basics.errors import Conflict, Denied, Invalid, Missing
 from basics.texts import gettext as _
-from tenancy import keys
+from tenancy import tokens
 from tenancy.actors import Actor
-from tenancy.languages import person_language
 from tenancy.models import Invite, Membership, Tenant, User
 from tenancy.permissions import rank
+from tenancy.portal_languages import person_language
 from tenancy.scope import tenant_scope
 from tenancy.selectors import INVITE_SALT, invite_problem, invite_read, user_actor
 from tenancy.services.audit import audit_record
@@ -87,7 +87,7 @@ def invite_create(
             tenant=tenant,
             email=email,
             role=role,
-            token_sha256=keys.digest(token),
+            token_sha256=tokens.digest(token),
             invited_by_id=actor.user_id,
             expires_at=now + INVITE_LIFETIME,
         )

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from basics.errors import Conflict, Denied, Invalid, Missing
 from basics.texts import gettext as _
-from tenancy import keys
+from tenancy import tokens
 from tenancy.actors import Actor
 from tenancy.losses import loss_tell
 from tenancy.models import ApiKey, Tenant
@@ -67,7 +67,7 @@ def api_key_create(
         _limited_check(collections, actions)
     if expires_at is not None and expires_at <= timezone.now():
         raise Invalid("invalid", _("The expiry date is in the past."), data={"field": "expires_at"})
-    key, prefix, digest = keys.make()
+    key, prefix, digest = tokens.make()
     with tenant_scope(tenant.pk):
         row = ApiKey.objects.create(
             tenant=tenant,
@@ -116,7 +116,7 @@ def api_key_rotate(*, tenant: Tenant, actor: Actor, key_id: int) -> tuple[ApiKey
                 "key_of_app", _("This is a connected application, which gets its tokens automatically.")
             )
         before = row.prefix
-        key, row.prefix, row.secret_sha256 = keys.make()
+        key, row.prefix, row.secret_sha256 = tokens.make()
         row.last_used_at = None
         row.save(update_fields=["prefix", "secret_sha256", "last_used_at"])
         audit_record(

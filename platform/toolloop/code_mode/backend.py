@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -12,10 +11,9 @@ from toolloop.code_mode.host import ToolHost
 from toolloop.code_mode.limits import CodeLimits
 from toolloop.code_mode.lint import lint
 from toolloop.code_mode.lower import Lowered, lower
-from toolloop.code_mode.result import CodeResult, Ending, Problem
+from toolloop.code_mode.parsing import program_parse
+from toolloop.code_mode.result import CodeResult, Problem
 from toolloop.code_mode.scan import Scan
-
-_IN_THREAD_BYTES = 4096  # Longer programs are read off the event loop.
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,41 +58,17 @@ class Program:
     loop_line: int = 0
 
 
-async def program_prepare(source: str, host: ToolHost, limits: CodeLimits) -> Program | Problem:
-    """Read a program; nothing of it runs. Returns the problem when it cannot run."""
-    if len(source) > limits.code_bytes or len(source.encode(errors="replace")) > limits.code_bytes:
-        text = f"The program is longer than {limits.code_bytes} bytes."
-        return Problem(Ending.SYNTAX_ERROR, text, 0, "Write a shorter program, or several.")
-    if len(source) < _IN_THREAD_BYTES:
-        return program_read(source, host.names)
-    return await asyncio.to_thread(program_read, source, host.names)
-
-
 def program_read(source: str, tools: Any) -> Program | Problem:
-    """Parse, check and rewrite a program of bounded length.
+    """Parse, check and rewrite a program of bounded length; see ``parsing.program_parse``."""
+    return program_parse(source, tools, _made)
 
-    Args:
-        source: hostile text; the parser ends in one of four exceptions on it.
-        tools: names the program may call.
-    """
-    try:
-        source.encode()
-        source = source.replace("\r\n", "\n").replace("\r", "\n")
-        tree = ast.parse(source)
-        scan = Scan(tree, tools)
-        problem = lint(tree, scan)
-        if problem is not None:
-            return problem
-        loop = _only_loop(tree)
-        return Program(source, lower(source, tree, scan), scan.is_async, loop)
-    except SyntaxError as error:
-        return Problem(Ending.SYNTAX_ERROR, f"SyntaxError: {error.msg}", error.lineno or 0)
-    except RecursionError:
-        return Problem(Ending.SYNTAX_ERROR, "SyntaxError: the program is nested too deeply")
-    except MemoryError:
-        return Problem(Ending.SYNTAX_ERROR, "SyntaxError: the program is nested too deeply")
-    except ValueError as error:
-        return Problem(Ending.SYNTAX_ERROR, f"SyntaxError: {error}")
+
+def _made(source: str, tree: ast.Module, scan: Scan) -> Program | Problem:
+    problem = lint(tree, scan)
+    if problem is not None:
+        return problem
+    loop = _only_loop(tree)
+    return Program(source, lower(source, tree, scan), scan.is_async, loop)
 
 
 def _only_loop(tree: ast.Module) -> int:

@@ -9,11 +9,12 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from toolloop.code_mode.backend import Program, ProgramResult, program_prepare
+from toolloop.code_mode.backend import Program, ProgramResult, program_read
 from toolloop.code_mode.endings import problem_of
 from toolloop.code_mode.host import ApprovalNeeded, CallAnswer, CallsExhausted, Planned, ToolHost, tasks_end
 from toolloop.code_mode.limits import CodeLimits
 from toolloop.code_mode.names import PARALLEL
+from toolloop.code_mode.parsing import program_prepare
 from toolloop.code_mode.pool import VERSION, monty, pool_open
 from toolloop.code_mode.result import CodeResult, Ending, Output, Problem
 from toolloop.code_mode.state import StateRefused
@@ -41,7 +42,7 @@ class MontyBackend:
     ) -> ProgramResult:
         """See ``SandboxBackend``."""
         begun = time.monotonic()
-        program = await program_prepare(source, host, limits)
+        program = await program_prepare(source, host, limits, program_read)
         if isinstance(program, Problem):
             return ProgramResult(program.result(source, duration_ms=_ms(begun)))
         run = _Run(program, host, limits, Output(limits.output_chars), on_output)
@@ -61,7 +62,7 @@ class MontyBackend:
             raise StateRefused(
                 f"The program was paused by {state['interpreter']}, this is monty {VERSION}: run it again."
             )
-        program = await program_prepare(state["source"], host, limits)
+        program = await program_prepare(state["source"], host, limits, program_read)
         if isinstance(program, Problem):
             return ProgramResult(program.result(state["source"]))
         host.remember(state["host"])

@@ -29,7 +29,8 @@ from toolloop.interop.chat_chunks import TurnReader
 from toolloop.interop.langchain import with_parts
 from toolloop.messages import ToolCall, Turn, UserMessage
 from toolloop.output import schema_prompt
-from toolloop.providers._common import Until, account_of, exchanges, native_items, one_call_only
+from toolloop.providers._common import Until, account_of, one_call_only
+from toolloop.providers._exchanges import exchanges, native_items
 from toolloop.providers._failures import billed, classify, scrub, translate
 from toolloop.providers.base import ModelRequest, ToolSpec
 from toolloop.providers.profiles import Profile, profile_for

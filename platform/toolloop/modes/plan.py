@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from toolloop.json_reading import extract_json
 from toolloop.messages import ToolCall
-from toolloop.output import extract_json
 from toolloop.planner_prompts import tool_described
 from toolloop.providers.base import ToolSpec
 from toolloop.tools.context import ToolOutput

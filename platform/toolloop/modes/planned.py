@@ -36,7 +36,8 @@ from toolloop.modes.plan import (
 )
 from toolloop.output import Output
 from toolloop.plan_guard import words_only
-from toolloop.providers._common import exchanges, new_call_id
+from toolloop.providers._common import new_call_id
+from toolloop.providers._exchanges import exchanges
 from toolloop.providers.base import ModelRequest, Provider, ToolSpec
 from toolloop.providers.extractive import SEARCH_TOOL, search_query
 from toolloop.tools.validation import problems_find

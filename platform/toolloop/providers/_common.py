@@ -9,15 +9,14 @@ import json
 import math
 import re
 import uuid
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Iterable, Mapping
 from types import ModuleType
 from typing import Any, Final, TypeVar
 from urllib.parse import urlsplit
 
-from toolloop.errors import BadRequest, ConfigurationError, ProviderUnavailable
+from toolloop.errors import ConfigurationError, ProviderUnavailable
 from toolloop.interrupts import Interrupted, Interrupter
-from toolloop.messages import ModelMessage, ToolCall, ToolResult, Turn, UserMessage
+from toolloop.messages import ToolCall
 from toolloop.providers.base import ModelRequest, ResponseSchema
 
 CONNECT_TIMEOUT_S: Final = 10.0
@@ -311,54 +310,6 @@ def cut_stream(provider: str) -> ProviderUnavailable:
     return ProviderUnavailable(f"The answer of {provider} ended before it was complete.", code="stream_cut")
 
 
-@dataclass(slots=True)  # not frozen: a long history makes hundreds, for three times the price
-class Exchange:
-    """A turn with the results of its calls, in call order.
-
-    Attributes:
-        calls: the calls that have a result; a call without one is left out, as every provider refuses a history
-            with an unanswered call.
-        whole: every call of the turn is answered, so its native form may be echoed.
-    """
-
-    turn: Turn
-    calls: tuple[ToolCall, ...]
-    results: tuple[ToolResult, ...]
-    whole: bool
-
-
-def exchanges(messages: Sequence[ModelMessage]) -> Iterator[UserMessage | Exchange]:
-    """Cut a history into user messages and exchanges.
-
-    Raises:
-        BadRequest: when a result answers no call of the turn before it.
-    """
-    index = 0
-    while index < len(messages):
-        message = messages[index]
-        index += 1
-        if isinstance(message, UserMessage):
-            yield message
-        elif isinstance(message, Turn):
-            answers: dict[str, ToolResult] = {}
-            while index < len(messages):
-                result = messages[index]
-                if not isinstance(result, ToolResult):
-                    break
-                answers[result.call_id] = result
-                index += 1
-            yield _exchange(message, answers)
-        else:
-            raise BadRequest(_ORPHAN.format(message.call_id))
-
-
-def native_items(turn: Turn, *, provider: str, model: str, account: str) -> list[dict[str, Any]] | None:
-    """Return the turn's native items if this provider, model and account wrote them, else None."""
-    if turn.native and (turn.provider, turn.model, turn.account) == (provider, model, account):
-        return turn.native
-    return None
-
-
 def arguments_json(call: ToolCall) -> str:
     """Return a call's arguments as a JSON object; "{}" when the model wrote something else."""
     return _ARGUMENTS.encode(call.arguments or {})
@@ -367,25 +318,6 @@ def arguments_json(call: ToolCall) -> str:
 def joined(*pieces: str, separator: str = ": ") -> str:
     """Join the pieces that are not empty."""
     return separator.join(piece for piece in pieces if piece)
-
-
-_ORPHAN: Final = "The history holds a result for call {!r}, which the turn before it did not make."
-
-
-def _exchange(turn: Turn, answers: dict[str, ToolResult]) -> Exchange:
-    calls = turn.tool_calls
-    if not answers:
-        return Exchange(turn, (), (), whole=not calls)
-    if len(calls) == len(answers) == 1 and calls[0].id in answers:
-        return Exchange(turn, calls, tuple(answers.values()), whole=True)
-    known = {call.id for call in calls}
-    for call_id in answers:
-        if call_id not in known:
-            raise BadRequest(_ORPHAN.format(call_id))
-    whole = all(call.id in answers for call in calls)
-    if not whole:
-        calls = tuple(call for call in calls if call.id in answers)
-    return Exchange(turn, calls, tuple([answers[call.id] for call in calls]), whole)
 
 
 def _as_list(value: object) -> Iterable[object]:

@@ -19,24 +19,22 @@ from toolloop.providers._anthropic_citations import Cited, ids_sent
 from toolloop.providers._anthropic_stream import MessageReader
 from toolloop.providers._common import (
     CONNECT_TIMEOUT_S,
-    Exchange,
     account_of,
     checked_base_url,
     cut_stream,
     digest,
-    exchanges,
     import_sdk,
     is_recursive,
     is_strict_schema,
     json_body,
     mapping,
-    native_items,
     one_call_only,
     options_sent,
     require_key,
     timed_out,
     wire_id,
 )
+from toolloop.providers._exchanges import Exchange, exchanges, native_items
 from toolloop.providers._failures import billed, normalised_errors
 from toolloop.providers._media import ANTHROPIC_MEDIA, anthropic_blocks, media_check
 from toolloop.providers._server_tools import anthropic_server_tools, server_tools_check, tools_offered

@@ -17,13 +17,10 @@ from toolloop.events import ProviderEvent, TurnFinished
 from toolloop.messages import StopReason, ToolCall, Turn, UserMessage
 from toolloop.providers._chat_stream import ChatReader
 from toolloop.providers._common import (
-    Exchange,
     arguments_json,
     cut_stream,
     digest,
-    exchanges,
     is_strict_schema,
-    native_items,
     objects,
     one_call_only,
     options_sent,
@@ -31,6 +28,7 @@ from toolloop.providers._common import (
     string,
     timed_out,
 )
+from toolloop.providers._exchanges import Exchange, exchanges, native_items
 from toolloop.providers._failures import billed, normalised_errors
 from toolloop.providers._media import COMPATIBLE_MEDIA, chat_content, media_check, result_label
 from toolloop.providers._openai_wire import OpenAIWire

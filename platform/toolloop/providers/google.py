@@ -20,22 +20,20 @@ from toolloop.events import ProviderEvent, TurnFinished
 from toolloop.messages import StopReason, Turn, UserMessage
 from toolloop.providers._common import (
     CONNECT_TIMEOUT_S,
-    Exchange,
     Until,
     account_of,
     checked_base_url,
     cut_stream,
-    exchanges,
     import_sdk,
     joined,
     json_body,
     mapping,
-    native_items,
     options_sent,
     require_key,
     string,
     timed_out,
 )
+from toolloop.providers._exchanges import Exchange, exchanges, native_items
 from toolloop.providers._failures import billed, counted, normalised_errors
 from toolloop.providers._google_stream import GeminiReader
 from toolloop.providers._media import GOOGLE_MEDIA, gemini_parts, media_check, result_label

@@ -11,14 +11,11 @@ from toolloop.events import ProviderEvent, TurnFinished
 from toolloop.messages import StopReason, Turn, UserMessage
 from toolloop.providers._background import BackgroundCalls
 from toolloop.providers._common import (
-    Exchange,
     arguments_json,
     cut_stream,
     digest,
-    exchanges,
     is_strict_schema,
     mapping,
-    native_items,
     objects,
     one_call_only,
     options_sent,
@@ -27,6 +24,7 @@ from toolloop.providers._common import (
     string,
     wire_id,
 )
+from toolloop.providers._exchanges import Exchange, exchanges, native_items
 from toolloop.providers._failures import billed, classify, counted
 from toolloop.providers._media import OPENAI_MEDIA, MediaLimits, media_check, responses_content
 from toolloop.providers._openai_wire import OpenAIWire

@@ -14,7 +14,7 @@ from decimal import Decimal
 from django.utils.formats import number_format
 from django.utils.translation import gettext
 
-from web.charts.scale import round_step
+from web.charts.scale import Tick, round_step
 
 WIDTH = 640.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 54.0, 4.0, 10.0, 24.0
@@ -41,14 +41,6 @@ class Column:
     label: str
     middle: float
     segments: Sequence[Segment]
-
-
-@dataclass(frozen=True, slots=True)
-class Tick:
-    """A line across the chart at a round value."""
-
-    y: float
-    label: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from basics.formulas import FORMULA_STARTS
 from toolloop.tools.charting import Chart, Series
-from web.charts.scale import round_step
+from web.charts.scale import Tick, round_step
 
 WIDTH, HEIGHT = 640.0, 320.0
 _RIGHT, _TOP, _BOTTOM, _SIGN = 14.0, 12.0, 30.0, 9.0
@@ -47,14 +47,6 @@ class Layer:
 
 
 @dataclass(frozen=True, slots=True)
-class PlotTick:
-    """A value on an axis, and where it is."""
-
-    at: float
-    label: str
-
-
-@dataclass(frozen=True, slots=True)
 class Plot:
     """A chart to draw: the frame from ``left`` to ``right`` and ``top`` to ``bottom``, and what is in it."""
 
@@ -65,8 +57,8 @@ class Plot:
     top: float
     bottom: float
     zero: float
-    x_ticks: Sequence[PlotTick]
-    y_ticks: Sequence[PlotTick]
+    x_ticks: Sequence[Tick]
+    y_ticks: Sequence[Tick]
     layers: Sequence[Layer]
     x_label: str = ""
     y_label: str = ""
@@ -102,7 +94,7 @@ def plot_of(chart: Chart) -> Plot:
         bottom,
         frame.y(min(max(0.0, y_scale.low), y_scale.high)),
         x_ticks,
-        [PlotTick(frame.y(tick), label) for tick, label in y_scale.marks],
+        [Tick(frame.y(tick), label) for tick, label in y_scale.marks],
         layers,
         chart.x_label,
         chart.y_label,
@@ -165,16 +157,14 @@ class _Frame:
         return Mark(title, _r(start), min(zero, at), _r(end - start), _r(abs(at - zero)))
 
 
-def _over_labels(chart: Chart, frame: _Frame) -> tuple[list[PlotTick], list[Layer]]:
+def _over_labels(chart: Chart, frame: _Frame) -> tuple[list[Tick], list[Layer]]:
     count = len(chart.labels)
     slot = (frame.right - frame.left) / count
     middles = [frame.left + slot * (index + 0.5) for index in range(count)]
     room = max(1, int((frame.right - frame.left) / (_SIGN * (max(map(len, chart.labels)) + 2))))
     every = math.ceil(count / min(room, count))
     most = max(4, int(slot * every / _SIGN) - 1)
-    ticks = [
-        PlotTick(_r(middles[index]), _cut(chart.labels[index], most)) for index in range(0, count, every)
-    ]
+    ticks = [Tick(_r(middles[index]), _cut(chart.labels[index], most)) for index in range(0, count, every)]
     layers = []
     for number, series in enumerate(chart.series):
         if chart.kind == "line":
@@ -199,7 +189,7 @@ def _over_labels(chart: Chart, frame: _Frame) -> tuple[list[PlotTick], list[Laye
     return ticks, layers
 
 
-def _over_numbers(chart: Chart, frame: _Frame) -> tuple[list[PlotTick], list[Layer]]:
+def _over_numbers(chart: Chart, frame: _Frame) -> tuple[list[Tick], list[Layer]]:
     scale = _Scale.of([x for series in chart.series for x in series.x], most=6)
     layers = []
     for number, series in enumerate(chart.series):
@@ -213,14 +203,14 @@ def _over_numbers(chart: Chart, frame: _Frame) -> tuple[list[PlotTick], list[Lay
             layers.append(_line(number, series, points))
         else:
             layers.append(Layer(number, series.name, dots=[point for point in points if point]))
-    return [PlotTick(frame.x(scale.share(tick)), label) for tick, label in scale.marks], layers
+    return [Tick(frame.x(scale.share(tick)), label) for tick, label in scale.marks], layers
 
 
-def _histogram(chart: Chart, frame: _Frame) -> tuple[list[PlotTick], list[Layer]]:
+def _histogram(chart: Chart, frame: _Frame) -> tuple[list[Tick], list[Layer]]:
     low, high = chart.edges[0], chart.edges[-1]
     places = [frame.x((edge - low) / (high - low)) for edge in chart.edges]
     every = math.ceil(len(places) / 8)
-    ticks = [PlotTick(places[n], number_short(chart.edges[n])) for n in range(0, len(places), every)]
+    ticks = [Tick(places[n], number_short(chart.edges[n])) for n in range(0, len(places), every)]
     layers = []
     for number, series in enumerate(chart.series):
         bars = []

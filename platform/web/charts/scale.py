@@ -3,6 +3,15 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """A round value on an axis, and where it is; ``components/charts/_y_axis.html`` draws those of a vertical one."""
+
+    at: float
+    label: str
 
 
 def round_step(least: float, *, is_whole: bool = False) -> float:

@@ -19,7 +19,8 @@ import httpx2
 from django.core import signing
 
 from basics.errors import DomainError
-from basics.net_guard import AddressRefused, GuardedTransport, NetPolicy, url_check
+from basics.net_guard import GuardedTransport
+from basics.net_policy import AddressRefused, NetPolicy, url_check
 from basics.texts import gettext as _
 from tenancy.models import Tenant
 from tenancy.outgoing import outgoing_policy

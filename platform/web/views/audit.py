@@ -10,7 +10,7 @@ from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
-from tenancy.selectors import audit_actions, audit_list
+from audit.selectors import audit_actions, audit_list
 from web.requests import TenantRequest, allowed
 
 PAGE_SIZE = 50

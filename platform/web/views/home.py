@@ -13,7 +13,7 @@ from django.views.decorators.http import require_GET, require_http_methods
 
 from basics.errors import DomainError
 from tenancy.entrances import is_contained, memberships_shown
-from tenancy.languages import person_language
+from tenancy.portal_languages import person_language
 from tenancy.selectors import may_create_tenant
 from tenancy.services import tenant_create
 from web.forms import LanguageForm, ProfileForm, TenantForm, add_refusal

@@ -13,7 +13,7 @@ from django.utils.translation import override
 from django.views.decorators.http import require_POST
 
 from web.forms import LanguageForm
-from web.languages import request_language
+from web.reader_language import request_language
 
 
 @require_POST

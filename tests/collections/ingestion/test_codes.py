@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from apps.collections.ingestion.codes import EVERYWHERE, CodesInvalid, code_kinds_parse, tariff_code
+from apps.collections.ingestion.code_kinds import code_kinds_parse
+from apps.collections.ingestion.codes import EVERYWHERE, CodesInvalid, tariff_code
 
 SPELLINGS = (
     "8481.80.3055",

@@ -5,7 +5,7 @@ import zipfile
 
 import pytest
 
-from apps.collections.ingestion import detect as kinds
+from apps.collections.ingestion import media_types as kinds
 from apps.collections.ingestion.detect import detect
 from apps.collections.ingestion.types import ReadFailure
 

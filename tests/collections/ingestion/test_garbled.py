@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from apps.collections.ingestion.detect import TEXT, detect
+from apps.collections.ingestion.detect import detect
 from apps.collections.ingestion.garbled import garbled_warning
+from apps.collections.ingestion.media_types import TEXT
 from apps.collections.ingestion.types import ReadFailure
 
 rng = random.Random(5)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from PIL import Image, ImageFilter, ImageOps
 
-from apps.collections.ingestion import child, detect
+from apps.collections.ingestion import child, detect, media_types
 from apps.collections.ingestion.extraction import document_extract
 from apps.collections.ingestion.ocr.layout import page_text
 from apps.collections.ingestion.ocr.legible import MOST, legible
@@ -21,7 +21,7 @@ from apps.collections.ingestion.ocr.pages import page_recognise
 from apps.collections.ingestion.ocr.pictures import picture_array
 from apps.collections.ingestion.ocr.rapid import RapidEngine
 from apps.collections.ingestion.ocr.tesseract import TesseractEngine, tesseract_languages
-from apps.collections.ingestion.readers import reader_for
+from apps.collections.ingestion.readers.registry import reader_for
 from apps.collections.ingestion.sandbox import run_child
 from apps.collections.ingestion.types import ReaderLimits, ReadFailure
 from config.settings import base
@@ -179,7 +179,7 @@ def test_hostile_pictures_end_with_a_reason_or_with_text(
     path.write_bytes(HOSTILE[name])
     try:
         media_type = detect.detect(path, name, max_bytes=10**8).media_type
-        assert media_type in detect.IMAGES
+        assert media_type in media_types.IMAGES
         reader_for(media_type).read(path, LIMITS)
     except ReadFailure as failure:
         reason = failure.message
@@ -235,7 +235,7 @@ def test_recognition_takes_what_processor_time_nobody_else_wants(monkeypatch: py
 def test_page_that_breaks_the_child_ends_it_within_its_limits(tmp_path: Path) -> None:
     path = tmp_path / "bomb.png"
     path.write_bytes(HOSTILE["bomb"])
-    request = {"path": str(path), "media_type": detect.PNG}
+    request = {"path": str(path), "media_type": media_types.PNG}
     with pytest.raises(ReadFailure, match="million can be read"):
         list(run_child(request | {"action": "read"}, LIMITS))
     scan = request | {"action": "scan", "pages": [1], "languages": "", "nice": 0}
@@ -275,7 +275,7 @@ def test_tesseract_reads_another_language_where_it_is_installed(tmp_path: Path, 
     picture = page_picture(GERMAN, size=(1000, 240), letters=34, font="Vera.ttf").rotate(turned, expand=True)
     path = tmp_path / "page.png"
     path.write_bytes(picture_bytes(picture))
-    text, scan = page_recognise(path, detect.PNG, 1, TesseractEngine("deu"))
+    text, scan = page_recognise(path, media_types.PNG, 1, TesseractEngine("deu"))
     assert (scan.state, scan.engine) == ("read", "tesseract deu")
     assert [line for line in text.splitlines() if line] == list(GERMAN)
     assert [text[w.char_start : w.char_end] for w in scan.words] == " ".join(GERMAN).split()
@@ -294,7 +294,7 @@ def unknown_script() -> Image.Image:
 def test_page_in_a_script_that_is_not_known_is_not_read(engine: RapidEngine, tmp_path: Path) -> None:
     path = tmp_path / "page.png"
     path.write_bytes(picture_bytes(unknown_script()))
-    text, scan = page_recognise(path, detect.PNG, 1, engine)
+    text, scan = page_recognise(path, media_types.PNG, 1, engine)
     assert (text.strip(), scan.words, scan.state) == ("", (), "failed"), "what it guesses could be quoted"
     assert "a script that text recognition (OCR) isn't set up for" in scan.problem
 
@@ -307,7 +307,7 @@ def test_lines_in_an_unknown_script_are_left_out_of_a_page_and_it_says_so(
     page.paste(ImageOps.mirror(page_picture(LINES[:2], size=(1000, 200), letters=34)), (0, 400))
     path = tmp_path / "page.png"
     path.write_bytes(picture_bytes(page))
-    text, scan = page_recognise(path, detect.PNG, 1, engine)
+    text, scan = page_recognise(path, media_types.PNG, 1, engine)
     assert scan.state == "read"
     assert [line for line in text.splitlines() if line] == list(LINES)
     assert "a script that" in scan.problem

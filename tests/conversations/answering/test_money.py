@@ -22,8 +22,8 @@ from apps.conversations.transcript import selectors
 from apps.conversations.turns import conversations
 from apps.conversations.turns import services as turns_services
 from apps.tools.models import ToolGrant
-from budgets.ledger import budget_resets
 from budgets.models import BudgetSpend
+from budgets.periods import budget_resets
 from runs.models import Run, ToolCall, UsageRecord
 from runs.providers import TenantProvider
 from tenancy.scope import tenant_scope

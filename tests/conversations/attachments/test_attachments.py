@@ -23,7 +23,7 @@ from apps.conversations.models import Attachment, Conversation, Turn
 from apps.conversations.sharing import services as sharing_services
 from apps.conversations.sharing.exports import export_json, export_markdown
 from apps.conversations.sharing.selectors import shared_view
-from apps.conversations.transcript import selectors
+from apps.conversations.transcript import selectors, sources
 from apps.conversations.turns import conversations
 from apps.conversations.turns import services as turns_services
 from apps.tools.models import ToolGrant
@@ -70,7 +70,7 @@ async def test_small_file_is_given_whole_and_its_citation_resolves_everywhere(
             [view] = selectors.turn_views(actor=actor, conversation=desk.conversation)
             assert [c.document_name for c in view.citations] == ["delivery.txt"]
             assert [f.name for f in view.attachments] == ["delivery.txt"]
-            opened = selectors.source_get(
+            opened = sources.source_get(
                 actor=actor, conversation=desk.conversation, run_id=turn.run_id, number=1
             )
             assert opened.quote == "The delivery to Porto costs 417 euros."

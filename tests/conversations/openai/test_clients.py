@@ -24,8 +24,8 @@ from apps.conversations.assistants.services import assistant_create, version_pub
 from apps.conversations.models import Assistant, AssistantVersion
 from apps.tools.permissions.services import grant_create, grant_delete
 from jobs.models import ACTIVE, Job
+from runs.approvals.services import call_decide
 from runs.models import PendingDecision, Run, RunStatus, ToolCall, UsageRecord
-from runs.services import call_decide
 from tenancy.scope import tenant_scope
 from tenancy.services import api_key_create
 from tests.conversations.openai.site import (

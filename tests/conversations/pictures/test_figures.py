@@ -37,9 +37,9 @@ from apps.conversations.turns.conversations import conversation_delete
 from apps.tools.models import ToolGrant, ToolSource
 from basics.pictures import picture_clean
 from exports.files import workspace_export
+from runs.approvals.services import call_decide
 from runs.models import ChunkRead, PendingDecision, Run
 from runs.retention import runs_empty
-from runs.services import call_decide
 from tenancy.scope import tenant_scope
 from tenancy.services import api_key_create
 from tests.cast import Cast

@@ -18,7 +18,7 @@ from apps.collections.models import Collection, Document
 from apps.conversations.answering import tasks
 from apps.conversations.answering.tasks import history_of
 from apps.conversations.models import Conversation, Message, Turn
-from apps.conversations.transcript import selectors
+from apps.conversations.transcript import selectors, sources
 from apps.conversations.transcript.branch_tree import HISTORY_TURNS, branch_before
 from apps.conversations.turns import conversations
 from apps.conversations.turns import services as turns_services
@@ -359,9 +359,7 @@ async def test_sources_stay_named_when_the_document_is_deleted(
             actor = cast.actor("member")
             (view,) = selectors.turn_views(actor=actor, conversation=turn.conversation)
             with pytest.raises(Missing):
-                selectors.source_get(
-                    actor=actor, conversation=turn.conversation, run_id=turn.run_id, number=1
-                )
+                sources.source_get(actor=actor, conversation=turn.conversation, run_id=turn.run_id, number=1)
             return view
 
     view = await sync_to_async(delete_and_read)()

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apps.datasets.checks import contamination, duplicates, scan, splits
+from apps.datasets.records import parts
 from apps.datasets.records import record as r
 from apps.datasets.records.texts import normalised
 from basics.errors import Invalid
@@ -22,7 +23,7 @@ def row(name, question, answer="a", **more):
 
 
 def source(document, start=0):
-    return r.RecordSource(document, f"words {start}", start=start, end=start + 9)
+    return parts.RecordSource(document, f"words {start}", start=start, end=start + 9)
 
 
 def test_equal_questions_are_found_whatever_their_dress():
@@ -76,10 +77,10 @@ def test_minhash_estimates_jaccard():
 
 def test_rows_on_the_same_passage_and_of_the_same_meaning_are_found():
     rows = [
-        row("1", "a?", sources=(source("d", 1), source("d", 2)), type=r.RowType.FACTUAL),
-        row("2", "b?", sources=(source("d", 2), source("d", 1)), type=r.RowType.FACTUAL),
-        row("3", "c?", sources=(source("d", 1),), type=r.RowType.FACTUAL),
-        row("4", "d?", sources=(source("d", 1),), type=r.RowType.HOW_TO),
+        row("1", "a?", sources=(source("d", 1), source("d", 2)), type=parts.RowType.FACTUAL),
+        row("2", "b?", sources=(source("d", 2), source("d", 1)), type=parts.RowType.FACTUAL),
+        row("3", "c?", sources=(source("d", 1),), type=parts.RowType.FACTUAL),
+        row("4", "d?", sources=(source("d", 1),), type=parts.RowType.HOW_TO),
     ]
     assert [(p.kept, p.dropped) for p in duplicates.same_passage(rows)] == [("1", "2")]
     vectors = np.array([[1, 0], [0, 1], [0.99995, 0.01]], np.float32)

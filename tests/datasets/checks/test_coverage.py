@@ -10,6 +10,7 @@ from django.test import Client
 from apps.collections.models import Chunk, Document
 from apps.datasets.checks.coverage import coverage_of, coverage_shown
 from apps.datasets.curation import services as curation_services
+from apps.datasets.records import parts
 from apps.datasets.records import record as r
 from apps.datasets.rows import dataset_services, files
 from tenancy.scope import tenant_scope
@@ -28,7 +29,7 @@ def test_coverage_shows_which_passages_have_no_question(cast: Cast) -> None:
         Document.objects.filter(pk=hidden.document.pk).update(is_restricted=True)
         # What was asked about is found by its place, whatever the chunks are called now.
         chunk = Chunk.objects.get(pk=library.chunks[1].pk)
-        source = r.RecordSource(
+        source = parts.RecordSource(
             library.document.name,
             "duty",
             document_id=library.document.pk,
@@ -64,7 +65,7 @@ def test_coverage_shows_which_passages_have_no_question(cast: Cast) -> None:
 
 def test_coverage_of_others_is_none(cast: Cast) -> None:
     library = make_open_library(cast)
-    source = r.RecordSource("x", "duty", document_id=library.document.pk, start=0, end=4)
+    source = parts.RecordSource("x", "duty", document_id=library.document.pk, start=0, end=4)
     other = cast.actor("outsider")
     with tenant_scope(cast.other_tenant.pk):
         dataset = dataset_services.dataset_create(tenant=cast.other_tenant, actor=other, name="Theirs")

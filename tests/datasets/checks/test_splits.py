@@ -15,7 +15,8 @@ from apps.datasets.curation.dividing import splits_run
 from apps.datasets.curation.finding_lines import findings_of
 from apps.datasets.models import Dataset, DatasetCheck, DatasetRow, GenerationItem, GenerationJob
 from apps.datasets.records.columns import record_of
-from apps.datasets.records.record import Record, RecordSource, RowType, Split
+from apps.datasets.records.parts import RecordSource, RowType, Split
+from apps.datasets.records.record import Record
 from apps.datasets.rows import dataset_services
 from apps.datasets.rows import services as rows_services
 from apps.datasets.rows.selectors import RowFilter, row_count, row_list, row_page

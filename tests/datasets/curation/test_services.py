@@ -25,6 +25,7 @@ from apps.datasets.models import (
     DatasetRow,
     Work,
 )
+from apps.datasets.records import parts
 from apps.datasets.records import record as r
 from apps.datasets.rows import dataset_services
 from apps.datasets.rows import services as rows
@@ -194,8 +195,8 @@ def test_contamination_blocks_an_export(cast: Cast, dataset: Dataset) -> None:
     add(
         cast,
         dataset,
-        r.Record("How long?", f"Yes, {long}.", split=r.Split.TRAIN),
-        r.Record("For how long are they kept?", f"Because {long}!", split=r.Split.TEST),
+        r.Record("How long?", f"Yes, {long}.", split=parts.Split.TRAIN),
+        r.Record("For how long are they kept?", f"Because {long}!", split=parts.Split.TEST),
     )
     for split in ("", "test", "train"):
         row = export(cast, dataset, split=split)
@@ -204,9 +205,9 @@ def test_contamination_blocks_an_export(cast: Cast, dataset: Dataset) -> None:
 
 
 def test_a_document_in_two_splits_blocks_an_export(cast: Cast, dataset: Dataset) -> None:
-    source = r.RecordSource("law.pdf", "Keep them for five years.")
+    source = parts.RecordSource("law.pdf", "Keep them for five years.")
     rows = [
-        r.Record(f"Question {split}?", f"{split} answer.", sources=(source,), split=r.Split(split))
+        r.Record(f"Question {split}?", f"{split} answer.", sources=(source,), split=parts.Split(split))
         for split in ("train", "test")
     ]
     one, _ = add(cast, dataset, *rows, r.Record("No split?", "None.", sources=(source,)))[:2]
@@ -316,7 +317,9 @@ def test_an_import_that_crashed_counts_what_it_had_added(
 def test_splits_follow_documents_and_leave_no_leak(cast: Cast, dataset: Dataset) -> None:
     records = [
         r.Record(
-            f"Question {n}?", "a", sources=(r.RecordSource(f"d{n // 5}", f"quote {n}", start=n, end=n + 9),)
+            f"Question {n}?",
+            "a",
+            sources=(parts.RecordSource(f"d{n // 5}", f"quote {n}", start=n, end=n + 9),),
         )
         for n in range(100)
     ]
@@ -376,7 +379,7 @@ def test_rows_for_evaluation_are_held_against_named_sets_and_prompts(cast: Cast,
     rows_of = {name: replace(PLAIN, question=f"{name}, {words}?") for name in ("Public", "Test")}
     public = dataset_services.dataset_create(tenant=cast.tenant, actor=actor, name="Public set")
     add(cast, public, rows_of["Public"])
-    add(cast, dataset, replace(rows_of["Test"], answer="Yes, five.", split=r.Split.TEST))
+    add(cast, dataset, replace(rows_of["Test"], answer="Yes, five.", split=parts.Split.TEST))
     assistant = Assistant.objects.create(tenant=cast.tenant, slug="clerk", name="Clerk")
     assistant.published = AssistantVersion.objects.create(
         tenant=cast.tenant, assistant=assistant, number=1, prompt=f"Example: {words}."
@@ -415,8 +418,10 @@ def test_meanings_are_compared_once_they_were_asked_for(
     add(
         cast,
         dataset,
-        replace(PLAIN, question="How long are they kept?", split=r.Split.TEST),
-        replace(PLAIN, question="For what time must one hold these?", answer="Five.", split=r.Split.TRAIN),
+        replace(PLAIN, question="How long are they kept?", split=parts.Split.TEST),
+        replace(
+            PLAIN, question="For what time must one hold these?", answer="Five.", split=parts.Split.TRAIN
+        ),
     )
     start: dict[str, Any] = {
         "tenant": cast.tenant,

@@ -12,7 +12,8 @@ from apps.datasets.curation.finding_lines import findings_of
 from apps.datasets.licences import services as licences_services
 from apps.datasets.licences.selectors import source_list
 from apps.datasets.models import Dataset, DatasetCheck, DatasetRow, RowReview
-from apps.datasets.records.record import Record, RecordSource, Split
+from apps.datasets.records.parts import RecordSource, Split
+from apps.datasets.records.record import Record
 from apps.datasets.rows import dataset_services
 from apps.datasets.rows import services as rows_services
 from apps.datasets.rows.services import NewRow

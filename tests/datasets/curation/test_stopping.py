@@ -14,7 +14,8 @@ from django.urls import reverse
 
 from apps.datasets.curation import services
 from apps.datasets.models import Dataset, DatasetCheck, DatasetExport, DatasetImport, DatasetRow, Work
-from apps.datasets.records.record import Record, RecordSource, Split
+from apps.datasets.records.parts import RecordSource, Split
+from apps.datasets.records.record import Record
 from apps.datasets.rows import dataset_services
 from apps.datasets.rows import services as rows_services
 from apps.datasets.versions.services import version_create

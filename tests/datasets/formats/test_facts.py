@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from apps.datasets.formats import FORMATS, RowError
+from apps.datasets.records import parts
 from apps.datasets.records import record as r
 from apps.datasets.records.facts import facts_of
 from tests.datasets.formats.files import CARD, read, rows_of
@@ -39,7 +40,7 @@ def test_rows_carry_their_making_and_bring_it_back(name, tmp_path):
 
 def test_facts_follow_from_the_record_where_nothing_else_is_said():
     assert facts_of(FULL) == {"iterations": 3, "is_complete": True, "source_chunk_id": "44"}
-    unanswerable = r.Record(question="Who?", expected=r.Behaviour.ABSTAIN)
+    unanswerable = r.Record(question="Who?", expected=parts.Behaviour.ABSTAIN)
     assert facts_of(unanswerable) == {"iterations": 0, "is_complete": True, "source_chunk_id": ""}
     later = replace(FULL, timestamp="2026-01-01T00:00:00Z")
     assert later.content_hash == FULL.content_hash

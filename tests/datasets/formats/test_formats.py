@@ -14,6 +14,7 @@ from pydantic import TypeAdapter
 
 from apps.datasets.formats import FORMATS, format_get, parquet, validate
 from apps.datasets.formats.base import EXAMPLES
+from apps.datasets.records import parts
 from apps.datasets.records import record as r
 from tests.datasets.formats.files import CARD, rows_of, written
 from tests.datasets.row_samples import ALL, FULL, PLAIN
@@ -24,13 +25,15 @@ PARALLEL = replace(
     id="10",
     messages=(
         FULL.messages[1],
-        r.TraceMessage("assistant", "", (r.ToolCall("a", "x", {}), r.ToolCall("b", "y", {"n": [1]}))),
-        r.TraceMessage("tool", "one", (), "a"),
-        r.TraceMessage("tool", "two", (), "b"),
+        parts.TraceMessage(
+            "assistant", "", (parts.ToolCall("a", "x", {}), parts.ToolCall("b", "y", {"n": [1]}))
+        ),
+        parts.TraceMessage("tool", "one", (), "a"),
+        parts.TraceMessage("tool", "two", (), "b"),
         FULL.messages[4],
     ),
 )
-RETRIEVAL = r.Record(id="11", question="Where?", sources=FULL.sources[:1], split=r.Split.TEST)
+RETRIEVAL = r.Record(id="11", question="Where?", sources=FULL.sources[:1], split=parts.Split.TEST)
 RECORDS = (*ALL, PARALLEL, RETRIEVAL)
 
 

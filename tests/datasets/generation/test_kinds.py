@@ -12,8 +12,8 @@ import pytest
 from apps.collections.models import Chunk, ChunkKind, ChunkLink
 from apps.datasets.formats import FORMATS, Card, validate
 from apps.datasets.generation.disagreeing import disagreement
-from apps.datasets.generation.languages import fault, name_of, tag_of
 from apps.datasets.generation.prompt_injection import canary_of, instruction_of, is_obeyed
+from apps.datasets.generation.row_languages import fault, name_of, tag_of
 from apps.datasets.models import GenerationItem, GenerationJob, PaidCall
 from apps.datasets.records.columns import record_of
 from apps.datasets.records.record import Record

@@ -9,7 +9,8 @@ from django.test import Client
 from django.urls import reverse
 
 from apps.datasets.models import DatasetRow
-from apps.datasets.records.record import Record, ToolCall, TraceMessage
+from apps.datasets.records.parts import ToolCall, TraceMessage
+from apps.datasets.records.record import Record
 from apps.datasets.rows import dataset_services
 from apps.datasets.rows import services as rows_services
 from apps.datasets.rows.services import NewRow

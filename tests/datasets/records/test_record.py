@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.datasets.records import assembly
+from apps.datasets.records import assembly, parts
 from apps.datasets.records import record as r
 from basics.errors import Invalid
 from tests.datasets.row_samples import ALL, FULL
@@ -94,7 +94,7 @@ TRICKY = st.text(alphabet="<|>\\stepachouginrvb\n 1{}", max_size=40) | st.sample
 
 @given(thought=TRICKY, observation=TRICKY, argument=TRICKY, answer=TRICKY)
 def test_quoted_tokens_end_nothing(thought, observation, argument, answer):
-    steps = (r.Step(1, thought, "search", {"q": argument}, observation), r.Step(2, observation))
+    steps = (parts.Step(1, thought, "search", {"q": argument}, observation), parts.Step(2, observation))
     assert assembly.parse(assembly.assemble(steps, answer)) == (steps, answer)
 
 

@@ -10,7 +10,8 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from apps.datasets.models import Dataset, DatasetRow
-from apps.datasets.records.record import Record, RecordSource, RowType, Split
+from apps.datasets.records.parts import RecordSource, RowType, Split
+from apps.datasets.records.record import Record
 from apps.datasets.rows import dataset_services
 from apps.datasets.rows import search as row_search
 from apps.datasets.rows import selectors as s

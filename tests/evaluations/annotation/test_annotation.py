@@ -11,7 +11,8 @@ from django.utils import timezone
 
 from apps.collections.models import Document
 from apps.conversations.models import Citation
-from apps.datasets.records.record import Record, RecordSource
+from apps.datasets.records.parts import RecordSource
+from apps.datasets.records.record import Record
 from apps.evaluations.annotation import selectors as reads
 from apps.evaluations.annotation import services
 from apps.evaluations.annotation.services import HELD, queue_create

@@ -11,7 +11,8 @@ from django.urls import reverse
 
 from apps.collections.embedders.base import EmbeddingError, EmbeddingSpace, EmbeddingUsage
 from apps.datasets.models import Dataset, DatasetCheck, DatasetRow
-from apps.datasets.records.record import Record, RowType
+from apps.datasets.records.parts import RowType
+from apps.datasets.records.record import Record
 from apps.datasets.rows.selectors import version_rows
 from apps.evaluations.failures import tasks
 from apps.evaluations.failures.grouping import groups_of

@@ -8,7 +8,8 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from apps.datasets.records.record import Record, RecordSource, from_values
+from apps.datasets.records.parts import RecordSource
+from apps.datasets.records.record import Record, from_values
 from apps.evaluations.annotation import services as annotation
 from apps.evaluations.annotation import services as annotation_services
 from apps.evaluations.annotation.selectors import sheet_get

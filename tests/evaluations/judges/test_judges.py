@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from apps.datasets.records.record import Record, RecordSource
+from apps.datasets.records.parts import RecordSource
+from apps.datasets.records.record import Record
 from apps.datasets.records.rubric import SIX
 from apps.evaluations.scorers.base import ScoredPassage, TargetResult
 from apps.evaluations.scorers.claims import ByModel

@@ -19,7 +19,8 @@ from apps.conversations.assistants.services import assistant_create, version_pub
 from apps.conversations.toolset import bundle as tools
 from apps.datasets.generation.prompt_injection import PLANTED, canary_of, instruction_of
 from apps.datasets.models import DatasetVersion, VersionRow
-from apps.datasets.records.record import Record, RecordSource, RowType, from_values
+from apps.datasets.records.parts import RecordSource, RowType
+from apps.datasets.records.record import Record, from_values
 from apps.evaluations.arms.delivery import prompt_of
 from apps.evaluations.attacks.suite import SuiteSpec, suite_manifest, suite_rows
 from apps.evaluations.attacks.values import GOALS, Attack, Carrier, Category, attack_of, hidden_instruction

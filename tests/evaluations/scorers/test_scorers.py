@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import pytrec_eval
 
-from apps.datasets.records.record import Behaviour, Record, RecordSource, ToolCall, TraceMessage
+from apps.datasets.records.parts import Behaviour, RecordSource, ToolCall, TraceMessage
+from apps.datasets.records.record import Record
 from apps.evaluations.scorers import metrics
 from apps.evaluations.scorers.base import Call, Label, ScoredPassage, TargetResult
 from apps.evaluations.scorers.registry import rule_scorer

@@ -11,7 +11,8 @@ from django.utils import timezone
 
 from apps.datasets.curation.dividing import Move, moves_keep
 from apps.datasets.records.columns import record_columns
-from apps.datasets.records.record import Record, RecordSource
+from apps.datasets.records.parts import RecordSource
+from apps.datasets.records.record import Record
 from apps.datasets.rows.files import dataset_file_key
 from jobs.models import Job
 from tenancy.scope import platform_scope

@@ -16,11 +16,11 @@ from django.utils import timezone
 
 from apps.tools.permissions.services import grant_create, grant_delete
 from basics.errors import Conflict, Denied, DomainError, Invalid, Missing
-from runs.approvals import approval_count, approval_list
+from runs.approvals.expiry import decisions_expire
+from runs.approvals.selectors import approval_count, approval_list
+from runs.approvals.services import call_decide, call_hand_over
 from runs.models import PendingDecision, Run, RunEvent
 from runs.models import ToolCall as Row
-from runs.services import call_decide, call_hand_over
-from runs.services.decisions import decisions_expire
 from tenancy.models import AuditEvent, Membership
 from tenancy.scope import tenant_scope
 from tenancy.services import api_key_create

@@ -17,10 +17,11 @@ from apps.tools.calls.services import call_parse, calls_execute
 from apps.tools.models import ToolGrant
 from apps.tools.toolset.selectors import guard_for
 from jobs.runner import _finish
+from runs.approvals.services import call_decide
 from runs.models import PendingDecision, Run, RunEvent
 from runs.models import ToolCall as Row
 from runs.sandbox import code_mode_for
-from runs.services import call_decide, run_execute
+from runs.services import run_execute
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
 from tests.conversations.support import answer, ask

@@ -23,9 +23,9 @@ from apps.tools.toolkits.services import toolkit_delete, toolkit_set
 from apps.tools.toolset.selectors import guard_for
 from basics.errors import Denied, Invalid, Missing
 from jobs.runner import _finish
+from runs.approvals.services import call_decide
 from runs.models import PendingDecision, Run
 from runs.models import ToolCall as Row
-from runs.services import call_decide
 from tenancy.actors import Actor
 from tenancy.models import AuditEvent
 from tenancy.scope import tenant_scope

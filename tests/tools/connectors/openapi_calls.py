@@ -14,7 +14,7 @@ from apps.tools.connectors.openapi import KIND
 from apps.tools.connectors.openapi.operations import document_read
 from apps.tools.connectors.secrets import SourceSecret
 from apps.tools.models import ToolSource, ToolVersion
-from basics.net_guard import NetPolicy
+from basics.net_policy import NetPolicy
 from tenancy.crypto import Secret
 from toolloop.messages import ToolCall, ToolResult
 from toolloop.tools import ToolContext, Toolset

@@ -18,8 +18,8 @@ from apps.tools.connectors.base import SourceError
 from apps.tools.connectors.openapi import KIND, source_read
 from apps.tools.models import ToolSource
 from basics.errors import Invalid
-from basics.net_guard import AddressRefused, NetPolicy
 from basics.net_guard_async import AsyncGuardedBackend, AsyncGuardedTransport
+from basics.net_policy import AddressRefused, NetPolicy
 from tests.basics.test_net_guard import TRICKS, resolver
 from tests.tools.connectors import openapi_calls
 from tests.tools.connectors.http_server import ApiServer, api_serving

@@ -19,8 +19,8 @@ from mcp.shared.exceptions import MCPError
 from apps.collections.collection.services import collection_create
 from apps.collections.documents.services import document_upload
 from jobs.models import ACTIVE, Job
+from runs.approvals.services import call_decide
 from runs.models import PendingDecision, Run, ToolCall
-from runs.services import call_decide
 from tenancy.models import RateLimit
 from tenancy.scope import tenant_scope
 from tests.cast import Cast, make_cast

@@ -12,7 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from django.test import Client
 
-from basics.net_guard import PUBLIC
+from basics.net_policy import PUBLIC
 from tenancy.models import ApiKey
 from tenancy.scope import tenant_scope
 from tenancy.services import (

@@ -14,8 +14,8 @@ from apps.collections.models import Chunk, Collection, Document, DocumentAccess,
 from apps.tools.mcp_server import calls, resources
 from apps.tools.models import ToolGrant
 from apps.tools.permissions.services import grant_create
+from runs.approvals.services import call_decide
 from runs.models import PendingDecision, Run, ToolCall
-from runs.services import call_decide
 from tenancy.models import AuditEvent
 from tenancy.scope import tenant_scope
 from tests.cast import Cast

@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 from typing import Protocol
 
-from apps.collections.ingestion.code.languages import LANGUAGES, family_of
+from apps.collections.ingestion.code.programming_languages import LANGUAGES, family_of
 
 _INDEX_NAMES = {"python": "__init__", "javascript": "index", "rust": "mod"}
 

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 from apps.collections.ingestion.code.describe import MAX_NAME, Described, describe, node_text
 from apps.collections.ingestion.code.docs import comment_text, doc_comment, python_docstring
 from apps.collections.ingestion.code.imports import imported
-from apps.collections.ingestion.code.languages import LANGUAGES, grammar_of
 from apps.collections.ingestion.code.leading import Leading
 from apps.collections.ingestion.code.offsets import Offsets
+from apps.collections.ingestion.code.programming_languages import LANGUAGES, grammar_of
 from apps.collections.ingestion.code.queries import QUERIES
 from apps.collections.ingestion.code.types import (
     CLASS_KINDS,

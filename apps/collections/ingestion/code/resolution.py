@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from apps.collections.ingestion.code.edges import CodeFile, Edge, EdgeKind
-from apps.collections.ingestion.code.languages import LANGUAGES, family_of
 from apps.collections.ingestion.code.modules import (
     import_rank,
     joined_module,
@@ -26,6 +25,7 @@ from apps.collections.ingestion.code.modules import (
     module_key,
     split_import,
 )
+from apps.collections.ingestion.code.programming_languages import LANGUAGES, family_of
 from apps.collections.ingestion.code.types import CLASS_KINDS, CodeImport, SymbolKind
 
 _OWN = frozenset({"self", "this", "cls", "Self", "super"})

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from apps.collections.ingestion import detect
+from apps.collections.ingestion import media_types
 from apps.collections.ingestion.ocr.known import known_result, picture_digest
 from apps.collections.ingestion.ocr.layout import page_text
 from apps.collections.ingestion.ocr.legible import MOST, SOME, legible
@@ -75,7 +75,9 @@ def page_recognise(
         The page's text, with the end that separates it from the next page, and where its words stand.
     """
     try:
-        shown = _pdf_page(path, number) if media_type == detect.PDF else _picture(path, media_type, number)
+        shown = (
+            _pdf_page(path, number) if media_type == media_types.PDF else _picture(path, media_type, number)
+        )
         digest = picture_digest(shown.picture, shown.layer, engine.name)
         if (earlier := known_result(known, digest)) is not None:
             return earlier

@@ -11,7 +11,7 @@ from typing import Any
 
 from PIL import Image, ImageOps, ImageSequence, UnidentifiedImageError
 
-from apps.collections.ingestion import detect
+from apps.collections.ingestion import media_types
 from apps.collections.ingestion.types import FailureCode, ReadFailure
 from basics.texts import gettext as _
 from basics.texts import gettext_noop
@@ -28,13 +28,13 @@ LONGEST_SIDE = 16_000
 _SMALL_SIDE = 700
 
 FORMATS: dict[str, str] = {
-    detect.PNG: "PNG",
-    detect.JPEG: "JPEG",
-    detect.TIFF: "TIFF",
-    detect.WEBP: "WEBP",
-    detect.BMP: "BMP",
-    detect.GIF: "GIF",
-    detect.HEIC: "HEIF",
+    media_types.PNG: "PNG",
+    media_types.JPEG: "JPEG",
+    media_types.TIFF: "TIFF",
+    media_types.WEBP: "WEBP",
+    media_types.BMP: "BMP",
+    media_types.GIF: "GIF",
+    media_types.HEIC: "HEIF",
 }
 _HEIF_LIBRARIES = ("pi_heif", "pillow_heif")
 _DAMAGED = gettext_noop(
@@ -65,7 +65,7 @@ def picture_open(path: Path, media_type: str) -> Iterator[Image.Image]:
     """
     # Our own check below comes first and says how many pixels there are.
     Image.MAX_IMAGE_PIXELS = None
-    if media_type == detect.HEIC:
+    if media_type == media_types.HEIC:
         _heif_register()
     try:
         picture = Image.open(path, formats=[FORMATS[media_type]])
@@ -82,7 +82,7 @@ def picture_count(picture: Image.Image, media_type: str, most: int) -> int:
     Raises:
         ReadFailure: ``too_many_pages``, ``too_large`` or ``corrupt_file``.
     """
-    if media_type != detect.TIFF:
+    if media_type != media_types.TIFF:
         return 1
     count = 0
     try:

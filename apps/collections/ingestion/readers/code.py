@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from apps.collections.ingestion.code.isolation import ParseEnded, structure_isolated
-from apps.collections.ingestion.code.languages import BY_MEDIA_TYPE, CodeLanguage
+from apps.collections.ingestion.code.programming_languages import BY_MEDIA_TYPE, CodeLanguage
 from apps.collections.ingestion.code.types import CodeStructure
 from apps.collections.ingestion.readers.base import Reading, read_text, split_parts
 from apps.collections.ingestion.types import PageText, ReaderLimits

@@ -7,7 +7,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Literal
 
-from apps.collections.ingestion import detect
+from apps.collections.ingestion import media_types
 from apps.collections.ingestion.readers.base import MAX_HEADER, Reading, read_text, split_parts
 from apps.collections.ingestion.types import FailureCode, ReaderLimits, ReadFailure, Region
 from basics.texts import gettext as _
@@ -20,7 +20,7 @@ _MAX_RECORD_LINES = 200
 class CsvReader:
     """Read a CSV file with comma, semicolon, tab or pipe."""
 
-    media_types = (detect.CSV,)
+    media_types = (media_types.CSV,)
 
     def read(self, path: Path, limits: ReaderLimits) -> Reading:
         """Open the file; a record never loses its header, however the table is split later.

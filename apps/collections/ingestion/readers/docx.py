@@ -7,7 +7,7 @@ import zipfile
 from html import unescape
 from pathlib import Path
 
-from apps.collections.ingestion import detect
+from apps.collections.ingestion import media_types
 from apps.collections.ingestion.readers.base import Reading
 from apps.collections.ingestion.readers.office import raised, read_with_kreuzberg
 from apps.collections.ingestion.types import FailureCode, ReaderLimits, ReadFailure
@@ -26,7 +26,7 @@ _RUN = re.compile(r"<w:t(?:\s[^>]*)?>([^<]*)</w:t>|(\n)")
 class DocxReader:
     """Read a DOCX file as Markdown with headings and tables."""
 
-    media_types = (detect.DOCX,)
+    media_types = (media_types.DOCX,)
 
     def read(self, path: Path, limits: ReaderLimits) -> Reading:
         """Open the file.
@@ -34,7 +34,9 @@ class DocxReader:
         Raises:
             ReadFailure: ``corrupt_file``, ``no_text`` or ``too_large``.
         """
-        return read_with_kreuzberg(path, detect.DOCX, "Word document", limits, lambda: docx_source_text(path))
+        return read_with_kreuzberg(
+            path, media_types.DOCX, "Word document", limits, lambda: docx_source_text(path)
+        )
 
 
 def docx_source_text(path: Path) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from email.message import EmailMessage, Message
 from pathlib import Path
 
-from apps.collections.ingestion import detect
+from apps.collections.ingestion import media_types
 from apps.collections.ingestion.readers.base import Reading, clean_text, decode_bytes, require_text
 from apps.collections.ingestion.readers.html import html_source_text
 from apps.collections.ingestion.readers.markdown import markdown_reading
@@ -26,7 +26,7 @@ _MAX_DEPTH = 50
 class EmlReader:
     """Read a message as it is kept in a file (RFC 5322)."""
 
-    media_types = (detect.EML,)
+    media_types = (media_types.EML,)
 
     def read(self, path: Path, limits: ReaderLimits) -> Reading:
         """Open the file.

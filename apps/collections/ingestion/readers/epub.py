@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from apps.collections.ingestion import detect
+from apps.collections.ingestion import media_types
 from apps.collections.ingestion.readers.base import Reading, clean_text, decode_bytes
 from apps.collections.ingestion.readers.html import html_source_text
 from apps.collections.ingestion.readers.office import read_with_kreuzberg
@@ -21,7 +21,7 @@ _PAGES = ("application/xhtml+xml", "text/html")
 class EpubReader:
     """Read an EPUB book as Markdown, chapter after chapter."""
 
-    media_types = (detect.EPUB,)
+    media_types = (media_types.EPUB,)
 
     def read(self, path: Path, limits: ReaderLimits) -> Reading:
         """Open the file.
@@ -29,7 +29,7 @@ class EpubReader:
         Raises:
             ReadFailure: ``corrupt_file``, ``no_text`` or ``too_large``.
         """
-        return read_with_kreuzberg(path, detect.EPUB, _NOUN, limits, lambda: epub_source_text(path))
+        return read_with_kreuzberg(path, media_types.EPUB, _NOUN, limits, lambda: epub_source_text(path))
 
 
 def epub_source_text(path: Path) -> str:

@@ -7,7 +7,7 @@ import tempfile
 from html.parser import HTMLParser
 from pathlib import Path
 
-from apps.collections.ingestion import detect
+from apps.collections.ingestion import media_types
 from apps.collections.ingestion.readers.base import Reading, clean_text, decode_bytes
 from apps.collections.ingestion.readers.office import raised, read_with_kreuzberg
 from apps.collections.ingestion.types import ReaderLimits
@@ -29,7 +29,7 @@ _RAISED = re.compile(r"<sup>\s*(\d{1,3})\s*</sup>", re.IGNORECASE | re.ASCII)
 class HtmlReader:
     """Read an HTML page as Markdown, without scripts, styles and link targets."""
 
-    media_types = (detect.HTML,)
+    media_types = (media_types.HTML,)
 
     def read(self, path: Path, limits: ReaderLimits) -> Reading:
         """Open the file.
@@ -43,7 +43,7 @@ class HtmlReader:
             copy.write(source)
             copy.flush()
             return read_with_kreuzberg(
-                Path(copy.name), detect.HTML, "HTML page", limits, lambda: html_source_text(source)
+                Path(copy.name), media_types.HTML, "HTML page", limits, lambda: html_source_text(source)
             )
 
 

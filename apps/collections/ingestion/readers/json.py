@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from apps.collections.ingestion import detect
+from apps.collections.ingestion import media_types
 from apps.collections.ingestion.readers.base import (
     Reading,
     clean_text,
@@ -41,7 +41,7 @@ class Members(list[tuple[str, Any]]):
 class JsonReader:
     """Read a JSON file."""
 
-    media_types = (detect.JSON,)
+    media_types = (media_types.JSON,)
 
     def read(self, path: Path, limits: ReaderLimits) -> Reading:
         """Open the file; JSON that cannot be parsed is read as plain text with a warning.
@@ -62,7 +62,7 @@ class JsonReader:
 class JsonLinesReader:
     """Read a file with one JSON value on each line."""
 
-    media_types = (detect.JSON_LINES,)
+    media_types = (media_types.JSON_LINES,)
 
     def read(self, path: Path, limits: ReaderLimits) -> Reading:
         """Open the file; a line that cannot be parsed is kept as it stands and counted in a warning.

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from apps.collections.ingestion import detect
+from apps.collections.ingestion import media_types
 from apps.collections.ingestion.readers.base import MAX_HEADER, Reading, read_text, split_parts
 from apps.collections.ingestion.types import Heading, ReaderLimits, Region
 
@@ -22,7 +22,7 @@ _FRONT_MATTER_TITLE = re.compile(r"^title:[ \t]*[\"']?(.+?)[\"']?[ \t]*$", re.MU
 class MarkdownReader:
     """Read Markdown; the document's text is the file's own."""
 
-    media_types = (detect.MARKDOWN,)
+    media_types = (media_types.MARKDOWN,)
 
     def read(self, path: Path, limits: ReaderLimits) -> Reading:
         """Open the file and mark its structure."""

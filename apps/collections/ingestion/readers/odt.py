@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from apps.collections.ingestion import detect
+from apps.collections.ingestion import media_types
 from apps.collections.ingestion.readers.base import Reading
 from apps.collections.ingestion.readers.office import read_with_kreuzberg
 from apps.collections.ingestion.readers.package import Package
@@ -22,7 +22,7 @@ _BREAKS = frozenset(
 class OdtReader:
     """Read an ODT file as Markdown with headings and tables."""
 
-    media_types = (detect.ODT,)
+    media_types = (media_types.ODT,)
 
     def read(self, path: Path, limits: ReaderLimits) -> Reading:
         """Open the file.
@@ -30,7 +30,7 @@ class OdtReader:
         Raises:
             ReadFailure: ``corrupt_file``, ``no_text`` or ``too_large``.
         """
-        return read_with_kreuzberg(path, detect.ODT, _NOUN, limits, lambda: odt_source_text(path))
+        return read_with_kreuzberg(path, media_types.ODT, _NOUN, limits, lambda: odt_source_text(path))
 
 
 def odt_source_text(path: Path) -> str:

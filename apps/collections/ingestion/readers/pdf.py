@@ -9,7 +9,7 @@ from pathlib import Path
 import pypdfium2
 import pypdfium2.raw as pdfium_c
 
-from apps.collections.ingestion import detect
+from apps.collections.ingestion import media_types
 from apps.collections.ingestion.ocr.types import Scan
 from apps.collections.ingestion.readers.base import Reading, clean_text
 from apps.collections.ingestion.readers.pdf_breaks import Box
@@ -30,7 +30,7 @@ PAGE_END = "\n\n"
 class PdfReader:
     """Read the text layer of a PDF; scanned pages are marked for text recognition (OCR)."""
 
-    media_types = (detect.PDF,)
+    media_types = (media_types.PDF,)
 
     def read(self, path: Path, limits: ReaderLimits) -> Reading:
         """Open the file.

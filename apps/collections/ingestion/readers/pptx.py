@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from apps.collections.ingestion import detect
+from apps.collections.ingestion import media_types
 from apps.collections.ingestion.readers.base import Reading, clean_text
 from apps.collections.ingestion.readers.charts import chart_rows
 from apps.collections.ingestion.readers.package import Package, XmlEvent
@@ -22,7 +22,7 @@ _EMU_PER_POINT = 12700
 class PptxReader:
     """Read a PPTX file; a page is a slide."""
 
-    media_types = (detect.PPTX,)
+    media_types = (media_types.PPTX,)
 
     def read(self, path: Path, limits: ReaderLimits) -> Reading:
         """Open the file.

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from apps.collections.ingestion import detect
+from apps.collections.ingestion import media_types
 from apps.collections.ingestion.readers.base import (
     Reading,
     read_text,
@@ -59,7 +59,7 @@ class _Row:
 class SubtitlesReader:
     """Read subtitles; cues that share a sentence become one row, from the first one's time to the last one's."""
 
-    media_types = (detect.SRT, detect.VTT)
+    media_types = (media_types.SRT, media_types.VTT)
 
     def read(self, path: Path, limits: ReaderLimits) -> Reading:
         """Open the file; one without any time is read as plain text with a warning.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from apps.collections.ingestion import detect
+from apps.collections.ingestion import media_types
 from apps.collections.ingestion.readers.base import Reading, clean_text, require_text, split_parts
 from apps.collections.ingestion.readers.charts import chart_rows
 from apps.collections.ingestion.readers.package import Package
@@ -24,7 +24,7 @@ _MAX_SHEET_CHARS = 300_000  # a page of the viewer; larger sheets are cut into p
 class XlsxReader:
     """Read an XLSX file; a page is a sheet, unless a sheet is too large for a page."""
 
-    media_types = (detect.XLSX,)
+    media_types = (media_types.XLSX,)
 
     def read(self, path: Path, limits: ReaderLimits) -> Reading:
         """Open the file.

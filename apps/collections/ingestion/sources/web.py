@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 
 import httpx2
 
-from apps.collections.ingestion.detect import SUPPORTED_SUFFIXES
+from apps.collections.ingestion.media_types import SUPPORTED_SUFFIXES
 from apps.collections.ingestion.sources.base import (
     BLOCK,
     Budget,
@@ -26,15 +26,8 @@ from apps.collections.ingestion.sources.base import (
     safe_path,
     shown,
 )
-from basics.net_guard import (
-    PUBLIC,
-    AddressRefused,
-    GuardedTransport,
-    NetPolicy,
-    Resolver,
-    system_resolver,
-    url_check,
-)
+from basics.net_guard import GuardedTransport
+from basics.net_policy import PUBLIC, AddressRefused, NetPolicy, Resolver, system_resolver, url_check
 from basics.texts import gettext as _
 
 MAX_REDIRECTS = 5

@@ -21,7 +21,7 @@ from apps.collections.documents.operator import (
 )
 from apps.collections.documents.services import document_upload
 from apps.collections.imports.services import ImportOptions, import_start
-from apps.collections.ingestion.detect import SUPPORTED_SUFFIXES
+from apps.collections.ingestion.media_types import SUPPORTED_SUFFIXES
 from apps.collections.ingestion.sources.archives import is_archive
 from apps.collections.models import (
     Collection,

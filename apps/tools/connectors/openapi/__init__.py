@@ -11,7 +11,7 @@ from apps.tools.connectors.openapi.operations import document_read
 from apps.tools.connectors.secrets import secrets_read
 from apps.tools.models import ToolSource
 from basics.errors import Invalid
-from basics.net_guard import AddressRefused, NetPolicy, url_check
+from basics.net_policy import AddressRefused, NetPolicy, url_check
 from basics.texts import gettext as _
 from tenancy.outgoing import outgoing_policy
 

@@ -9,8 +9,9 @@ from backups.models import BackupResult
 from backups.places import place_url
 from backups.restoring import backup_restore
 from backups.results import backup_problem, recorded
+from backups.retention import backup_prune
 from backups.scratch import SCRATCH_BUSY, ScratchBusy
-from backups.services import backup_create, backup_list, backup_prune
+from backups.services import backup_create, backup_list
 from backups.verifying import backup_verify
 from basics.errors import DomainError
 from basics.sizes import gigabytes

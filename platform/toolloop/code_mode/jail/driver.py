@@ -18,9 +18,10 @@ from toolloop.code_mode.host import ApprovalNeeded, CallsExhausted, ToolHost
 from toolloop.code_mode.jail.answers import Answers, Ended
 from toolloop.code_mode.jail.endings import problem_of
 from toolloop.code_mode.jail.line import Late, Lost, ProgramProcess
-from toolloop.code_mode.jail.reading import Program, program_prepare
+from toolloop.code_mode.jail.reading import Program, program_read
 from toolloop.code_mode.jail.zygote import Zygote, room, zygote_get, zygote_ready
 from toolloop.code_mode.limits import CodeLimits
+from toolloop.code_mode.parsing import program_prepare
 from toolloop.code_mode.result import CodeResult, Ending, Output, Problem
 from toolloop.code_mode.state import StateRefused
 from toolloop.code_mode.values import ValueTooLarge, value_plain
@@ -48,7 +49,7 @@ class CPythonBackend:
     ) -> ProgramResult:
         """See ``SandboxBackend``."""
         begun = time.monotonic()
-        read = await program_prepare(source, host, limits)
+        read = await program_prepare(source, host, limits, program_read)
         if isinstance(read, Problem):
             return ProgramResult(read.result(source, duration_ms=(time.monotonic() - begun) * 1000))
         run = _Run(read, host, limits, on_output, secrets.randbits(64))
@@ -67,7 +68,7 @@ class CPythonBackend:
             raise StateRefused(
                 f"The program was paused by {state['interpreter']}, this is {INTERPRETER}: run it again."
             )
-        read = await program_prepare(state["source"], host, limits)
+        read = await program_prepare(state["source"], host, limits, program_read)
         if isinstance(read, Problem):
             return ProgramResult(read.result(state["source"]))
         host.remember(state["host"])

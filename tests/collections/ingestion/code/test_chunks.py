@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apps.collections.ingestion.code.chunks import code_chunks
-from apps.collections.ingestion.code.languages import LANGUAGES, language_of
 from apps.collections.ingestion.code.parse import structure_of
+from apps.collections.ingestion.code.programming_languages import LANGUAGES, language_of
 
 STDLIB = Path(sysconfig.get_paths()["stdlib"])
 PURELIB = Path(sysconfig.get_paths()["purelib"])

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apps.collections.ingestion.code.edges import CodeFile, EdgeKind, file_edges
-from apps.collections.ingestion.code.languages import language_of
 from apps.collections.ingestion.code.modules import module_key
 from apps.collections.ingestion.code.parse import structure_of
+from apps.collections.ingestion.code.programming_languages import language_of
 from apps.collections.ingestion.code.resolution import Definition, ResolvedEdge, definitions_of, file_resolve
 from apps.collections.ingestion.code.types import SymbolKind
 

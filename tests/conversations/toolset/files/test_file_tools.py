@@ -19,8 +19,8 @@ from apps.conversations.turns.conversations import conversation_create
 from apps.tools.permissions.services import grant_create
 from apps.tools.toolset.direct_calls import offer_guard, offer_tools
 from jobs.models import JobStatus
+from runs.approvals.services import call_decide
 from runs.models import PendingDecision, ToolCall
-from runs.services import call_decide
 from tenancy.models import AuditEvent
 from tenancy.scope import tenant_scope
 from tests.cast import Cast

@@ -9,7 +9,7 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from basics.errors import Missing
-from runs.deciders import decidable, readable
+from runs.approvals.deciders import decidable, readable
 from runs.models import DecisionStatus, PendingDecision, RunStatus
 from runs.withheld import NOTHING, runs_withheld
 from tenancy.actors import Actor

@@ -20,7 +20,7 @@ from django.utils.translation import override
 from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_safe
 
-from tenancy.languages import ENGLISH, languages_offered
+from tenancy.portal_languages import ENGLISH, languages_offered
 from web.bundles import bundle, bundle_url
 
 NAME: Final = "Groundwork"

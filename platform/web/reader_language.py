@@ -19,7 +19,7 @@ from django.utils.cache import patch_vary_headers
 from django.utils.translation import override
 from django.utils.translation.trans_real import parse_accept_lang_header
 
-from tenancy.languages import ENGLISH, languages_offered, person_language
+from tenancy.portal_languages import ENGLISH, languages_offered, person_language
 from web.reader_zone import reader, reader_zone
 
 _NOT_PAGES = re.compile(

@@ -12,8 +12,8 @@ from django.utils import timezone
 
 from jobs.notify import notify
 from notices.services import notice_put, notice_spread
-from runs.argument_changes import argument_changes
-from runs.deciders import APPROVALS, approver_labels, deciders_of
+from runs.approvals.argument_changes import argument_changes
+from runs.approvals.deciders import APPROVALS, approver_labels, deciders_of
 from runs.journal import call_key, name_storable
 from runs.models import UNENDED, ApproverKind, DecisionStatus, PendingDecision, Run
 from runs.models import ToolCall as Row

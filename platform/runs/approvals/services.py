@@ -14,15 +14,14 @@ from basics.errors import Conflict, Denied, Invalid, Missing
 from basics.texts import gettext as _
 from jobs.notify import notify
 from jobs.services import job_enqueue
-from runs.deciders import APPROVALS, approver_labels, decidable, heirs, readable
+from runs.approvals.deciders import APPROVALS, approver_labels, decidable, heirs, readable
+from runs.approvals.parking import decided_data, decision_tell
 from runs.models import ApproverKind, DecisionStatus, PendingDecision, Run, RunStatus
-from runs.parking import decided_data, decision_tell
-from runs.services.lifecycle import event_append
 from runs.transcript import DECIDED
 from runs.withheld import NOTHING, runs_withheld
-from tenancy.actors import Actor, system_actor
+from runs.writes import event_append
+from tenancy.actors import Actor
 from tenancy.models import Tenant
-from tenancy.scope import platform_scope, tenant_scope
 from tenancy.services import audit_record
 from toolloop.deferred import Decision
 from toolloop.masking import unmasked
@@ -31,7 +30,6 @@ from toolloop.storable import json_storable, text_storable
 MAX_ARGUMENTS = 200_000
 MAX_REASON = 4_000
 MAX_ANSWER = 200_000
-EXPIRED = "No one decided about this call in time."
 _STATUS = {
     "approve": DecisionStatus.APPROVED,
     "reject": DecisionStatus.REJECTED,
@@ -40,7 +38,7 @@ _STATUS = {
 
 
 def decider_require(*, actor: Actor, waiting: PendingDecision) -> None:
-    """Let only those pass who decide about a call; see ``runs.deciders``.
+    """Let only those pass who decide about a call; see ``runs.approvals.deciders``.
 
     Raises:
         Denied: ``approver_needed``, somebody else decides, and the actor may know of it.
@@ -98,9 +96,11 @@ def call_decide(
         _take(waiting, decision)
         waiting.decided_by_id, waiting.decided_at = actor.user_id, now
         waiting.save()
-        audit_record(tenant=tenant, actor=actor, action="run.decide", object=row, data=_facts(waiting, row))
-        _decided_tell(row, waiting)
-        _resume_when_decided(tenant, actor, row)
+        audit_record(
+            tenant=tenant, actor=actor, action="run.decide", object=row, data=decision_facts(waiting, row)
+        )
+        decided_tell(row, waiting)
+        run_resume(tenant, actor, row)
     return waiting
 
 
@@ -137,60 +137,21 @@ def call_hand_over(*, tenant: Tenant, actor: Actor, run: Run, decision_id: int, 
             actor=actor,
             action="run.hand_over",
             object=row,
-            data=_facts(waiting, row) | {"to": heir.user_id},
+            data=decision_facts(waiting, row) | {"to": heir.user_id},
         )
         decision_tell(waiting, heir.user_id)
         notify(tenant.pk, APPROVALS)
     return waiting
 
 
-def decisions_expire(limit: int = 100) -> int:
-    """Reject what nobody decided in time and send those runs on; returns how many runs. For the sweeper."""
-    with platform_scope():
-        due = list(
-            PendingDecision.objects.filter(status=DecisionStatus.PENDING, expires_at__lte=timezone.now())
-            .order_by("expires_at")
-            .values_list("tenant_id", "run_id")[:limit]
-        )
-    runs = dict.fromkeys(due)
-    for tenant_id, run_id in runs:
-        with tenant_scope(tenant_id), transaction.atomic():
-            _expire(run_id)
-    return len(runs)
-
-
-def _expire(run_id: int) -> None:
-    run = (
-        Run.objects.select_for_update(skip_locked=True, of=("self",))
-        .select_related("tenant")
-        .filter(pk=run_id, status=RunStatus.PARKED)
-        .first()
-    )
-    if run is None:
-        return
-    now = timezone.now()
-    rows = PendingDecision.objects.filter(run=run, status=DecisionStatus.PENDING, expires_at__lte=now)
-    for waiting in rows.order_by("pk"):
-        waiting.status, waiting.decided_at = DecisionStatus.EXPIRED, now
-        waiting.decision_reason = EXPIRED
-        waiting.save()
-        audit_record(
-            tenant=run.tenant,
-            actor=system_actor(run.tenant_id),
-            action="run.decision_expired",
-            object=run,
-            data=_facts(waiting, run),
-        )
-        _decided_tell(run, waiting)
-    _resume_when_decided(run.tenant, system_actor(run.tenant_id, run.user_id), run)
-
-
-def _decided_tell(run: Run, waiting: PendingDecision) -> None:
+def decided_tell(run: Run, waiting: PendingDecision) -> None:
+    """Tell who follows a run what was decided about a call; the run's lock is held."""
     event_append(run, DECIDED, decided_data(waiting))
     notify(run.tenant_id, APPROVALS)
 
 
-def _facts(waiting: PendingDecision, run: Run) -> dict[str, Any]:
+def decision_facts(waiting: PendingDecision, run: Run) -> dict[str, Any]:
+    """Return what the audit log keeps of a decision."""
     return {
         "decision": waiting.pk,
         "status": str(waiting.status),
@@ -201,10 +162,13 @@ def _facts(waiting: PendingDecision, run: Run) -> dict[str, Any]:
     }
 
 
-def _resume_when_decided(tenant: Tenant, actor: Actor, run: Run) -> None:
+def run_resume(tenant: Tenant, actor: Actor, run: Run) -> None:
     """Enqueue the job that goes on with a parked run when nothing is left to decide; the run's lock is held.
 
     The run leaves the parked state in the same transaction, so nobody comes here twice for one parking.
+
+    Raises:
+        Conflict: ``run_not_resumable``, its job is gone.
     """
     if PendingDecision.objects.filter(run=run, status=DecisionStatus.PENDING).exists():
         return

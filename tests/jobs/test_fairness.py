@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from jobs import runner, slots, turns
+from jobs import fairness, runner, slots
 from jobs.context import JobContext, JobYielded
+from jobs.fairness import SMALL_BYTES, next_turn, slice_of
 from jobs.models import Job, JobStatus
 from jobs.queue import ProcessLock
 from jobs.runner import claim
 from jobs.services import job_cancel, job_enqueue
-from jobs.turns import SMALL_BYTES, next_turn, slice_of
 from jobs.waits import Place, Wait, tenant_waits, waits
 from tenancy.models import Tenant
 from tenancy.scope import tenant_scope
@@ -98,7 +98,7 @@ def test_small_file_comes_before_the_large_one_of_the_same_upload(
 
 
 def test_large_file_is_not_overtaken_for_ever(cast: Cast, enqueue: Callable[..., Job]) -> None:
-    large = enqueue(cast.tenant, 10 * MB, age=10 * MB / turns.BYTES_A_SECOND + 1)
+    large = enqueue(cast.tenant, 10 * MB, age=10 * MB / fairness.BYTES_A_SECOND + 1)
     enqueue(cast.tenant, 1000)
     assert following() == large.pk
 
@@ -107,7 +107,7 @@ def test_slot_for_small_jobs_takes_no_others(cast: Cast, enqueue: Callable[..., 
     enqueue(cast.tenant, SMALL_BYTES + 1)
     enqueue(cast.tenant, None)
     long_one = enqueue(cast.tenant, 1000)
-    set_had(long_one, turns.SLICE_S, status="queued")
+    set_had(long_one, fairness.SLICE_S, status="queued")
     assert following(is_small=True) is None, "one that has used up a slice is not small"
     small = enqueue(cast.tenant, SMALL_BYTES)
     assert following(is_small=True) == small.pk
@@ -146,7 +146,7 @@ def test_slice_is_over_only_when_somebody_else_comes_next(
     is_over = slice_of(mine, clock=clock)
     enqueue(cast.tenant, 20 * MB)
     assert not is_over(), "the slice has only begun"
-    clock.advance(turns.SLICE_S)
+    clock.advance(fairness.SLICE_S)
     assert not is_over(), "the other one is larger, so this one would come next again"
     small = enqueue(cast.tenant, 1000)
     assert not is_over(), "it does not ask the database each time"
@@ -166,7 +166,7 @@ def test_slice_ends_after_a_minute_when_nobody_waits(
     mine = claim(cast.tenant.pk, enqueue(cast.tenant, 10 * MB).pk)
     assert mine is not None
     is_over = slice_of(mine, clock=clock)
-    clock.advance(turns.LONGEST_SLICE_S - 1)
+    clock.advance(fairness.LONGEST_SLICE_S - 1)
     assert not is_over()
     clock.advance(1)
     assert is_over()
@@ -179,8 +179,8 @@ def test_yielded_job_waits_again_and_its_slice_is_no_attempt(
     """Two jobs of slices take turns; each goes on where it was, and both end."""
     large = enqueue(cast.tenant, 2 * MB, kind="tests.slices")
     theirs = enqueue(cast.other_tenant, 2 * MB, kind="tests.slices")
-    monkeypatch.setattr(turns, "SLICE_S", 0.0)
-    monkeypatch.setattr(turns, "_LOOK_EVERY_S", 0.0)
+    monkeypatch.setattr(fairness, "SLICE_S", 0.0)
+    monkeypatch.setattr(fairness, "_LOOK_EVERY_S", 0.0)
     runner.run_cpu(cast.tenant.pk, large.pk)
     lines = [line.split() for line in notes.read_text().splitlines()]
     assert {line[2] for line in lines} == {"1"}, "each slice is attempt 1"
@@ -253,8 +253,8 @@ def test_what_waits_is_told_what_comes_first() -> None:
 def test_other_workspaces_hold_up_by_no_more_than_their_share() -> None:
     own = [Place(1, 10), Place(2, 5)]
     told = waits(own, [(0, 1000), (0, 3)], {1, 2})
-    assert told[1] == Wait((), turns.SLICE_S * 2)
-    assert told[2] == Wait((1,), 10 + (10 + turns.SLICE_S) + 3)
+    assert told[1] == Wait((), fairness.SLICE_S * 2)
+    assert told[2] == Wait((1,), 10 + (10 + fairness.SLICE_S) + 3)
 
 
 def test_waits_of_a_workspace_name_none_of_another(cast: Cast, enqueue: Callable[..., Job]) -> None:

@@ -6,7 +6,7 @@ import re
 from typing import Literal
 
 from basics.texts import gettext as _
-from toolloop.languages import TAGS, language_name
+from toolloop.language_detection import TAGS, language_name
 
 _NAMES = {tag: name for name, tag in TAGS.items()}
 _TAG = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,2}")
