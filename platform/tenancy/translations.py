@@ -8,6 +8,7 @@ from pathlib import Path
 import polib
 from django.conf import settings
 from django.utils import translation
+from django.utils.formats import get_format
 
 from tenancy.languages import ENGLISH
 
@@ -30,6 +31,11 @@ class DjangoTranslations:
     def pgettext(self, context: str, text: str) -> str:
         """Return a text as it is meant in a context."""
         return translation.pgettext(context, text)
+
+    def number(self, text: str) -> str:
+        """Return a number that is written in English, as the language writes it."""
+        marks = {",": get_format("THOUSAND_SEPARATOR"), ".": get_format("DECIMAL_SEPARATOR")}
+        return "".join(marks.get(one, one) for one in text)
 
     def entries(self, language: str) -> Iterator[tuple[str, str, str]]:
         """Yield (context, text, plural) of a language's compiled catalog: what gettext itself keeps lacks the plurals."""

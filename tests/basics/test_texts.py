@@ -44,6 +44,9 @@ class German:
     def pgettext(self, context: str, text: str) -> str:
         return f"{context}:{text}" if self.is_active else text
 
+    def number(self, text: str) -> str:
+        return text.translate(str.maketrans(",.", ".,")) if self.is_active else text
+
     def entries(self, language: str) -> Iterator[tuple[str, str, str]]:
         if language == "de":
             yield from (("", text, "") for text in GERMAN)

@@ -24,6 +24,7 @@ KEPT_BY = (
     ),
     *(f"apps/conversations/{room}/" for room in ("answering", "turns", "traces")),
     "apps/tools/sources/",
+    "apps/tools/connectors/",
     *(f"platform/{package}/" for package in ("jobs", "runs", "budgets", "erasure", "webhooks")),
     *("platform/batches/", "platform/audit/pump.py", "platform/audit/sinks.py", "platform/exports/moves.py"),
 )
@@ -37,6 +38,8 @@ NOT_FOR_READERS = (
     # models, and the graders who follow the same rubric
     *("*/prompts.py", "*/judge_prompts.py", "*rubric*.py", "apps/evaluations/scorers/claims.py"),
     *("apps/collections/pipeline/summaries_model.py", "apps/conversations/turns/titles.py"),
+    *(f"apps/tools/connectors/{name}.py" for name in ("openapi/calls", "openapi/requests", "version_tool")),
+    "apps/tools/connectors/openapi/schemas.py",
     *("apps/conversations/answering/prepare.py", "apps/conversations/answering/helpers.py"),
     *("apps/evaluations/arms/delivery.py", "apps/evaluations/arms/tool_sets.py"),
     *("platform/runs/erasing.py", "platform/runs/retention.py", "platform/runs/services/*"),

@@ -13,7 +13,7 @@ from pathlib import Path
 from apps.collections.ingestion.code.languages import BY_MEDIA_TYPE, BY_SUFFIX, language_of
 from apps.collections.ingestion.types import ZIP_ERRORS, FailureCode, ReadFailure
 from basics.texts import gettext as _
-from basics.texts import gettext_noop
+from basics.texts import gettext_noop, number_told
 
 PDF = "application/pdf"
 MARKDOWN = "text/markdown"
@@ -204,7 +204,7 @@ def detect(path: Path, name: str, *, max_bytes: int) -> Detection:
         raise ReadFailure(
             FailureCode.TOO_LARGE,
             _("The file has %(size)s MB; the limit is %(max_bytes)s MB. Split it or raise the limit.")
-            % {"size": f"{size / 1e6:.0f}", "max_bytes": f"{max_bytes / 1e6:.0f}"},
+            % {"size": number_told(size / 1000000.0), "max_bytes": number_told(max_bytes / 1000000.0)},
             data={"bytes": size, "max_bytes": max_bytes},
         )
     with path.open("rb") as stream:

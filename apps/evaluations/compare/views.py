@@ -32,6 +32,7 @@ from apps.evaluations.results.word_diff import word_diff
 from apps.evaluations.scorers.turns import said_before
 from basics import texts
 from basics.errors import Conflict, DomainError, Missing
+from basics.texts import number_told
 from web.requests import TenantRequest, allowed
 from web.views.members import posted_id
 
@@ -264,7 +265,7 @@ def _figures(found: Comparison) -> list[Figure]:
                 f"{found.smallest:.2f}",
                 "",
                 ngettext("%(count)s question", "%(count)s questions", len(found.rows))
-                % {"count": f"{len(found.rows):,}"},
+                % {"count": number_told(len(found.rows))},
                 None,
                 False,
             )
@@ -308,7 +309,7 @@ def _share(name: str, before: float, after: float, *, is_points: bool) -> Figure
     if is_points:
         values = (
             f"{after * 100:.0f} %",
-            _("%(points)s pt") % {"points": f"{abs(change) * 100:.0f}"},
+            _("%(points)s pt") % {"points": number_told(abs(change) * 100)},
             f"{before * 100:.0f} %",
         )
     else:

@@ -13,6 +13,7 @@ from apps.evaluations.judges.trust import Agreement
 from apps.evaluations.results.labels import label
 from apps.evaluations.statistics.calibration import isotonic_fit, reliability
 from apps.evaluations.statistics.values import Estimate
+from basics.texts import number_told
 
 _ROW, _TOP, _LEFT, _WIDTH, _RIGHT = 36, 16, 108, 440, 16
 _SIDE, _PAD = 260, 30
@@ -123,7 +124,7 @@ def reliability_chart(pairs: Sequence[tuple[float, float]]) -> Curve:
             "Judge %(judge)s, people %(people)s, %(count)s answers",
             p.count,
         )
-        % {"judge": f"{p.judge:.1f}", "people": f"{p.human:.1f}", "count": p.count}
+        % {"judge": number_told(p.judge, 1), "people": number_told(p.human, 1), "count": p.count}
         for p in points
     ]
     return Curve(
