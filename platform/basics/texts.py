@@ -24,7 +24,7 @@ _UNSTORABLE = re.compile(r"[\x00\u2066-\u2069\ud800-\udfff]")
 _PLAIN_VALUE = re.compile(f"{_VALUE}([^{_VALUE}{_TEXT}{_END}]*){_END}")
 _LEAST = 24
 """Characters that a cut value keeps at least: no number is longer, so that none is ever cut to another one."""
-_NUMBER = re.compile(r"-?\d{1,3}(?:,?\d{3})*(?:\.\d+)?")
+_NUMBER = re.compile(r"-?\$?\d{1,3}(?:,?\d{3})*(?:\.\d+)?")
 _PLACEHOLDER = re.compile(r"%\((\w+)\)([-+ #0]*\d*(?:\.\d+)?[a-zA-Z])|%%")
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unmarked import refusals, shadowed, unkept, unmarked, untold
+from tests.unmarked import refusals, shadowed, unkept, unlocal, unmarked, untold
 
 ROOT = Path(__file__).resolve().parents[2]
 TEMPLATES = ROOT / "templates"
@@ -52,6 +52,21 @@ NOT_FOR_READERS = (
     "apps/evaluations/arms/targets.py",
 )
 """Modules of these rooms whose plain sentences aren't for the readers of pages."""
+
+PLAIN_NUMBERS = (
+    # operators, programs and models
+    *("*/management/*", "*/admin/*", "*/admin.py", "*/api.py", "*/shapes.py", "apps/tools/mcp_server/*"),
+    *("platform/toolloop/*", "platform/config/*", "platform/backups/*", "platform/tenancy/upgrades/*"),
+    *("platform/jobs/health.py", "platform/sso/*", "platform/exports/imports.py", "platform/basics/sizes.py"),
+    *("platform/web/oauth/views.py", "apps/collections/embedders/*", "apps/conversations/openai/files.py"),
+    *("apps/tools/connectors/openapi/calls.py", "apps/tools/exchange/files.py", "apps/tools/policy/*"),
+    # files in the language of their format, names that are stored, the lines of a job
+    *("apps/datasets/formats/huggingface.py", "apps/evaluations/experiments/forms.py"),
+    *("apps/datasets/curation/jobs.py", "platform/basics/pictures.py"),
+    # coordinates, and what localizes by itself
+    *("apps/collections/documents/viewer.py", "platform/web/charts/*", "platform/basics/texts.py"),
+)
+"""Modules whose numbers are English on purpose."""
 
 LEFT_ALONE = {
     "styleguide.html",  # development only
@@ -106,6 +121,18 @@ def test_every_text_that_a_row_keeps_can_be_told_in_another_language():
 )
 def test_a_text_that_cannot_be_told_is_found(source: str, found: list[str]):
     assert [text for _, text in untold(ast.parse(source), {"Invalid", "Denied", "TooLarge"})] == found
+
+
+def test_every_number_that_people_read_is_written_in_their_language():
+    assert unlocal(ast.parse("f'{x:,} {x:.2f} {x:.0%}'")) == [(1, "x")] * 3
+    assert unlocal(ast.parse("f'{x} {x:>5} {x:g} {x:02d} '")) == []
+    assert [
+        f"{name}:{line}: {text}: use basics.texts.number_told"
+        for package in ("apps", "platform")
+        for path in sorted((ROOT / package).rglob("*.py"))
+        if not any(fnmatch(name := path.relative_to(ROOT).as_posix(), pattern) for pattern in PLAIN_NUMBERS)
+        for line, text in unlocal(ast.parse(path.read_text()))
+    ] == []
 
 
 @pytest.mark.parametrize(

@@ -87,7 +87,7 @@ def dumbbells(criteria: Sequence[Criterion], *, is_narrow: bool) -> Dumbbells:
         return round(left + (value - first) * scale, 1)
 
     count = round((last - first) / step)
-    marks = [Mark(x(first + step * n), f"{first + step * n:.2f}") for n in range(count + 1)]
+    marks = [Mark(x(first + step * n), number_told(first + step * n, 2)) for n in range(count + 1)]
     rows = [
         Dumbbell(
             label(c.name),
@@ -178,7 +178,7 @@ def front_chart(points: Sequence[FrontPoint]) -> Front | None:
     count = round((last - first) / step)
     return Front(
         columns=[Mark(x(tick * n), money_told(tick * n)) for n in range(int(most / tick + 1e-9) + 1)],
-        lines=[Mark(y(first + step * n), f"{first + step * n:.2f}") for n in range(count + 1)],
+        lines=[Mark(y(first + step * n), number_told(first + step * n, 2)) for n in range(count + 1)],
         spots=spots,
         line=" ".join(f"{a},{b}" for a, b in front) if len(front) > 1 else "",
     )
@@ -203,5 +203,5 @@ def front_told(points: Sequence[FrontPoint]) -> str:
 
 def signed(value: float) -> str:
     """Return a change with its sign, a real minus and two decimals; 0.00 has none."""
-    text = f"{abs(value):.2f}"
-    return text if text == "0.00" else f"{'+' if value > 0 else '−'}{text}"
+    text = number_told(abs(value), 2)
+    return text if abs(value) < 0.005 else f"{'+' if value > 0 else '−'}{text}"

@@ -79,8 +79,8 @@ def agreement_told(found: Sequence[Agreement]) -> str:
     """Return the chart in words, for who cannot see it."""
     parts = []
     for one in found:
-        judge = _("unknown") if one.judge_human is None else f"{one.judge_human.value:.2f}"
-        people = _("unknown") if one.human_human is None else f"{one.human_human.value:.2f}"
+        judge = _("unknown") if one.judge_human is None else number_told(one.judge_human.value, 2)
+        people = _("unknown") if one.human_human is None else number_told(one.human_human.value, 2)
         parts.append(
             _("%(score)s: judge and people %(judge)s, people among themselves %(people)s")
             % {"score": label(one.name), "judge": judge, "people": people}

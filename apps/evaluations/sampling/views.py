@@ -178,7 +178,11 @@ def _panel(trend: reads.Trend) -> Panel:
             "%(day)s: %(mean)s, %(count)s answer", "%(day)s: %(mean)s, %(count)s answers", count
         )
         dots.append(
-            (x, y, answers % {"day": date_format(day, "d M"), "mean": number_told(mean, 2), "count": count})
+            (
+                x,
+                y,
+                answers % {"day": date_format(day, "NEAR_DAY"), "mean": number_told(mean, 2), "count": count},
+            )
         )
     told = _("%(score)s over %(days)s days: %(points)s") % {
         "score": label(trend.name),

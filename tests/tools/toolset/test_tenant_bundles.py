@@ -161,8 +161,8 @@ def test_source_that_is_off_or_lost_its_tool_answers_in_words(cast: Cast) -> Non
     ("text", "said"),
     [
         pytest.param("raise RuntimeError('secret')", "can't be loaded (RuntimeError)", id="raises"),
-        pytest.param("TOOLS = [1]", "int among its tools", id="no tool"),
-        pytest.param("TOOLS = []", "gives no tool", id="empty"),
+        pytest.param("TOOLS = [1]", "It returned: int", id="no tool"),
+        pytest.param("TOOLS = []", "It returned: nothing", id="empty"),
         pytest.param(
             "def TOOLS():\n    return 1 / 0", "can't be loaded (ZeroDivisionError)", id="function raises"
         ),
