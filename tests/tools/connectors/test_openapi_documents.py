@@ -338,8 +338,8 @@ BAD = {
     "empty": ("", "expected an object"),
     "text": ("hello", "expected an object"),
     "list": ("[1]", "expected an object"),
-    "json": ('{"openapi": "3.0.0",', "line 1, column"),
-    "yaml": ("a: [1\nb: 2", "line 2"),
+    "json": ('{"openapi": "3.0.0",', "Line 1, column"),
+    "yaml": ("a: [1\nb: 2", "Line 2"),
     "yaml-tag": ("a: !!python/object/apply:os.system ['true']", "YAML"),
     "yaml-circle": ("a: &a [*a]", "nested deeper"),
     "yaml-bomb": (
