@@ -115,7 +115,7 @@ class HoldForm(forms.Form):
 
 class InviteForm(forms.Form):
     email = forms.EmailField(
-        label=gettext_lazy("E-mail"), widget=forms.EmailInput(attrs={"autocomplete": "off"})
+        label=gettext_lazy("Email"), widget=forms.EmailInput(attrs={"autocomplete": "off"})
     )
     role = forms.ChoiceField(label=gettext_lazy("Role"), initial=Role.MEMBER)
 
