@@ -311,7 +311,7 @@ def _own(scope: ast.AST) -> Iterator[ast.AST]:
             yield from _own(child)
 
 
-ENGLISH_NUMBER = re.compile(r",.*|\.[123]f|\.\d%")
+ENGLISH_NUMBER = re.compile(r",.*|\.[123]f|\.\d%|\.?\d*g")
 """Formats that group thousands or have a point, as English does and other languages don't."""
 
 

@@ -24,7 +24,7 @@ _UNSTORABLE = re.compile(r"[\x00\u2066-\u2069\ud800-\udfff]")
 _PLAIN_VALUE = re.compile(f"{_VALUE}([^{_VALUE}{_TEXT}{_END}]*){_END}")
 _LEAST = 24
 """Characters that a cut value keeps at least: no number is longer, so that none is ever cut to another one."""
-_NUMBER = re.compile(r"-?\$?\d{1,3}(?:,?\d{3})*(?:\.\d+)?")
+_NUMBER = re.compile(r"[-−+$]?\d{1,3}(?:,?\d{3})*(?:\.\d+)?")
 _PLACEHOLDER = re.compile(r"%\((\w+)\)([-+ #0]*\d*(?:\.\d+)?[a-zA-Z])|%%")
 
 
@@ -115,16 +115,17 @@ def pgettext(context: str, text: str) -> Told:
     return Told(text if _lent is None else _lent.pgettext(context, text), text)
 
 
-def number_told(value: float | Decimal, places: int = 0) -> Told:
+def number_told(value: float | Decimal, places: int | None = 0, sign: str = "") -> Told:
     """Return a number as the active language writes it: 12,345.6 in English, 12.345,6 in German.
 
     As a value of a kept text it is written again in the language of each reader.
 
     Args:
         value: the number.
-        places: the digits after the point.
+        places: the digits after the point; None for those that it has, up to six digits in all.
+        sign: what stands before it: a currency's, or a plus.
     """
-    written = f"{value:,.{places}f}"
+    written = sign + (f"{value:,.6g}" if places is None else f"{value:,.{places}f}")
     return Told(written if _lent is None else _lent.number(written), written)
 
 

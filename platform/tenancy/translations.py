@@ -34,8 +34,10 @@ class DjangoTranslations:
 
     def number(self, text: str) -> str:
         """Return a number that is written in English, as the language writes it."""
+        # After Arabic letters a sign would go to the other side of its number.
+        mark = "\u200e" if translation.get_language_bidi() and not text[0].isdigit() else ""
         marks = {",": get_format("THOUSAND_SEPARATOR"), ".": get_format("DECIMAL_SEPARATOR")}
-        return "".join(marks.get(one, one) for one in text)
+        return mark + "".join(marks.get(one, one) for one in text)
 
     def entries(self, language: str) -> Iterator[tuple[str, str, str]]:
         """Yield (context, text, plural) of a language's compiled catalog: what gettext itself keeps lacks the plurals."""

@@ -60,7 +60,10 @@ PLAIN_NUMBERS = (
     *("platform/jobs/health.py", "platform/sso/*", "platform/exports/imports.py", "platform/basics/sizes.py"),
     *("platform/web/oauth/views.py", "apps/collections/embedders/*", "apps/conversations/openai/files.py"),
     *("apps/tools/connectors/openapi/calls.py", "apps/tools/exchange/files.py", "apps/tools/policy/*"),
-    # files in the language of their format, names that are stored, the lines of a job
+    *("platform/jobs/context.py", "platform/basics/net_guard.py"),
+    # files in the language of their format, cells as they are, names that are stored, the lines of a job
+    *("apps/collections/ingestion/document_types.py", "apps/collections/ingestion/readers/sheet_cells.py"),
+    *("apps/evaluations/compare/gate.py", "apps/evaluations/compare/gate_views.py"),
     *("apps/datasets/formats/huggingface.py", "apps/evaluations/experiments/forms.py"),
     *("apps/datasets/curation/jobs.py", "platform/basics/pictures.py"),
     # coordinates, and what localizes by itself

@@ -203,5 +203,5 @@ def front_told(points: Sequence[FrontPoint]) -> str:
 
 def signed(value: float) -> str:
     """Return a change with its sign, a real minus and two decimals; 0.00 has none."""
-    text = number_told(abs(value), 2)
-    return text if abs(value) < 0.005 else f"{'+' if value > 0 else '−'}{text}"
+    sign = "" if abs(value) < 0.005 else "+" if value > 0 else "−"
+    return number_told(abs(value), 2, sign)

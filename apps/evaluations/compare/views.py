@@ -250,7 +250,7 @@ def _figures(found: Comparison) -> list[Figure]:
             is_points=False,
         ),
         _share(
-            _("Pass rate, %(pass)s and up") % {"pass": f"{PASS:g}"},
+            _("Pass rate, %(pass)s and up") % {"pass": number_told(PASS, None)},
             found.pass_a,
             found.pass_b,
             is_points=True,

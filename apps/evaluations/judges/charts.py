@@ -65,7 +65,10 @@ def agreement_chart(found: Sequence[Agreement], bar: float) -> AgreementChart:
         _WIDTH,
         _TOP + _ROW * len(found),
         x(bar),
-        [(x(v), f"{v:g}".replace("-", "−")) for v in ([first] if first < 0 else []) + steps],
+        [
+            (x(v), number_told(abs(v), None, "−" if v < 0 else ""))
+            for v in ([first] if first < 0 else []) + steps
+        ],
         [
             AgreementRow(
                 label(one.name), _TOP + _ROW * place + 10, dot(one.judge_human), dot(one.human_human)

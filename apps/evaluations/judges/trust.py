@@ -126,7 +126,7 @@ class Agreement:
             "low": number_told(kappa.low, 2),
             "high": number_told(kappa.high, 2),
             "count": self.n,
-            "bar": f"{bar:g}",
+            "bar": number_told(bar, None),
         }
 
 

@@ -16,10 +16,10 @@ _LEAST_CENTS = 0.01
 def money_told(usd: float) -> str:
     """Return an amount with two digits that count: cents below a dollar."""
     if not usd:
-        return "$0"
+        return number_told(0, sign="$")
     cents = usd * 100
     if usd >= 1:
-        return f"${number_told(usd, 2)}"
+        return number_told(usd, 2, "$")
     if cents < _LEAST_CENTS:
         return _("< %(cents)s ct") % {"cents": number_told(_LEAST_CENTS, 2)}
     return _("%(cents)s ct") % {"cents": number_told(cents, max(0, 1 - math.floor(math.log10(cents))))}

@@ -50,7 +50,8 @@ def entry_set(*, tenant: Tenant, actor: Actor, name: str, **changes: Any) -> Too
     timeout = changes.get("timeout_s")
     if timeout is not None and not 0 < timeout <= MAX_TIMEOUT_S:
         raise _invalid(
-            "timeout_s", _("Enter more than 0 and at most %(most)s seconds.") % {"most": f"{MAX_TIMEOUT_S:g}"}
+            "timeout_s",
+            _("Enter more than 0 and at most %(most)s seconds.") % {"most": number_told(MAX_TIMEOUT_S)},
         )
     tags = changes.get("tags", [])
     if (

@@ -24,7 +24,7 @@ from apps.tools.connectors.version_tool import version_tool
 from apps.tools.models import ToolSource, ToolVersion
 from basics.errors import Invalid
 from basics.net_guard import AddressRefused, NetPolicy, url_check
-from basics.texts import english, kept
+from basics.texts import english, kept, number_told
 from basics.texts import gettext as _
 from tenancy.database.waiting import loop_run
 from tenancy.outgoing import outgoing_policy
@@ -103,7 +103,7 @@ def source_read(source: ToolSource) -> Sequence[FoundTool]:
         definitions, problems = loop_run(_listed(source, secrets, policy))
     except TimeoutError as error:
         text = _("The MCP server didn't list its tools within %(seconds)s s.")
-        raise SourceError(text % {"seconds": f"{READ_SECONDS:g}"}) from error
+        raise SourceError(text % {"seconds": number_told(READ_SECONDS)}) from error
     except McpError as error:
         raise SourceError(hide.text(error.message)) from error
     clean = [Definition(json.loads(hide.text(json.dumps(d.data)))) for d in definitions]
