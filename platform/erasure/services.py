@@ -201,7 +201,8 @@ def _undo(kind: Erasure.Kind, subject: int) -> Erasure:
     made = found.first()
     if made is None:
         raise Conflict(
-            "no_erasure", _("Nothing is waiting to be erased here. Once begun, it can't be undone.")
+            "no_erasure",
+            _("Nothing is waiting to be erased here. An erasure that has begun can't be undone."),
         )
     made.state, made.ended_at = Erasure.State.UNDONE, timezone.now()
     made.save(update_fields=["state", "ended_at"])

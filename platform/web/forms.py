@@ -202,7 +202,7 @@ class AuditStreamForm(forms.Form):
         label=gettext_lazy("Reads too"),
         required=False,
         initial=True,
-        help_text=gettext_lazy("Who read which documents, besides what was changed."),
+        help_text=gettext_lazy("Also send who read which documents, not only what was changed."),
     )
 
 

@@ -219,7 +219,7 @@ def split_assign(
     if row_pks:
         found = found.filter(pk__in=row_pks)
     if not found.exclude(status=RowStatus.REJECTED).exists():
-        raise _wrong("rows", _("No matching rows that aren't rejected."))
+        raise _wrong("rows", _("No rows match, or all that match are rejected."))
     return _check_begin(tenant, actor, dataset, DatasetCheck.Kind.SPLITS.value, options)
 
 

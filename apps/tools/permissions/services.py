@@ -106,7 +106,7 @@ def grant_create(
             raise _invalid(field, _("Use one of %(known)s.") % {"known": ", ".join(kinds)})
     target = target.strip()
     if (target_kind == ToolGrant.Target.TOOLKIT) != (toolkit is not None):
-        raise _invalid("toolkit", _("Choose a toolkit if, and only if, the rule is for a toolkit."))
+        raise _invalid("toolkit", _("Choose a toolkit only for a rule about a toolkit; it needs one."))
     if (toolkit is None) == (not target) or len(target) > 120 or "\x00" in target:
         raise _invalid("target", _("Name the tool, group or pattern; a toolkit needs no name."))
     conditions = [] if arguments is None else arguments
