@@ -204,7 +204,7 @@ def detect(path: Path, name: str, *, max_bytes: int) -> Detection:
         raise ReadFailure(
             FailureCode.TOO_LARGE,
             _("The file has %(size)s MB; the limit is %(max_bytes)s MB. Split it or raise the limit.")
-            % {"size": number_told(size / 1000000.0), "max_bytes": number_told(max_bytes / 1000000.0)},
+            % {"size": number_told(size / 1e6), "max_bytes": number_told(max_bytes / 1e6)},
             data={"bytes": size, "max_bytes": max_bytes},
         )
     with path.open("rb") as stream:

@@ -51,7 +51,7 @@ def docx_source_text(path: Path) -> str:
                 raise ReadFailure(
                     FailureCode.TOO_LARGE,
                     _("The Word document unpacks to %(file_size)s MB of text markup. Split it.")
-                    % {"file_size": number_told(info.file_size / 1000000.0)},
+                    % {"file_size": number_told(info.file_size / 1e6)},
                 )
             xml = _UNRESOLVED.sub("", archive.read(info).decode("utf-8", errors="replace"))
     except (zipfile.BadZipFile, KeyError, OSError, RuntimeError, NotImplementedError) as error:
