@@ -364,7 +364,6 @@ def test_file_ends_as_it_should_when_it_is_hostile(tmp_path, name, write, ends):
 
 
 def test_what_no_retry_helps_is_a_failure_of_the_file_itself() -> None:
-    assert UNREADABLE < set(FailureCode)
     passing = {FailureCode.TIMED_OUT, FailureCode.OUT_OF_MEMORY, FailureCode.CRASHED}
     settings = {FailureCode.NO_TEXT, FailureCode.TOO_LARGE, FailureCode.TOO_MANY_PAGES}  # recognition, limits
     assert set(FailureCode) - UNREADABLE == passing | settings
