@@ -36,7 +36,7 @@ class DjangoTranslations:
         """Return a number that is written in English, as the language writes it."""
         # After Arabic letters a sign would go to the other side of its number.
         mark = "\u200e" if translation.get_language_bidi() and not text[0].isdigit() else ""
-        marks = {",": get_format("THOUSAND_SEPARATOR"), ".": get_format("DECIMAL_SEPARATOR")}
+        marks = {",": str(get_format("THOUSAND_SEPARATOR")), ".": str(get_format("DECIMAL_SEPARATOR"))}
         return mark + "".join(marks.get(one, one) for one in text)
 
     def entries(self, language: str) -> Iterator[tuple[str, str, str]]:

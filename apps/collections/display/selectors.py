@@ -61,7 +61,7 @@ def collection_example(*, collection: Collection) -> Any:
 
     Evaluations are above this app: only the relation leads there.
     """
-    return collection.examples.first()  # type: ignore[attr-defined]
+    return collection.examples.first()
 
 
 def collections_named(*, actor: Actor, pks: list[int]) -> list[Collection]:
