@@ -309,3 +309,22 @@ def _own(scope: ast.AST) -> Iterator[ast.AST]:
         if not isinstance(child, (*inner, ast.DictComp, ast.GeneratorExp)):
             yield child
             yield from _own(child)
+
+
+ENGLISH_NUMBER = re.compile(r",.*|\.[123]f|\.\d%|\.?\d*g")
+"""Formats that group thousands or have a point, as English does and other languages don't."""
+
+
+def unlocal(tree: ast.AST) -> list[Unmarked]:
+    """Return the numbers of a module that are written in English for everyone, not by ``number_told``.
+
+    Args:
+        tree: The module.
+    """
+    return [
+        Unmarked(node.lineno, ast.unparse(node.value))
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FormattedValue)
+        and isinstance(node.format_spec, ast.JoinedStr)
+        and ENGLISH_NUMBER.fullmatch(ast.unparse(node.format_spec)[2:-1])
+    ]

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from decimal import Decimal
 from functools import lru_cache
 from typing import Any, Protocol
 
@@ -23,6 +24,7 @@ _UNSTORABLE = re.compile(r"[\x00\u2066-\u2069\ud800-\udfff]")
 _PLAIN_VALUE = re.compile(f"{_VALUE}([^{_VALUE}{_TEXT}{_END}]*){_END}")
 _LEAST = 24
 """Characters that a cut value keeps at least: no number is longer, so that none is ever cut to another one."""
+_NUMBER = re.compile(r"[-−+$]?\d{1,3}(?:,?\d{3})*(?:\.\d+)?")
 _PLACEHOLDER = re.compile(r"%\((\w+)\)([-+ #0]*\d*(?:\.\d+)?[a-zA-Z])|%%")
 
 
@@ -40,6 +42,9 @@ class Translations(Protocol):
 
     def pgettext(self, context: str, text: str) -> str:
         """Return a text as it is meant in a context."""
+
+    def number(self, text: str) -> str:
+        """Return a number that is written in English, as the active language writes it."""
 
     def entries(self, language: str) -> Iterable[tuple[str, str, str]]:
         """Yield (context, text, plural) of all that is translated into a language, "" for what it lacks."""
@@ -108,6 +113,20 @@ def ngettext(one: str, other: str, number: int) -> Told:
 def pgettext(context: str, text: str) -> Told:
     """Return a word in the language that is active, as it is meant in a context; as it is where nothing was lent."""
     return Told(text if _lent is None else _lent.pgettext(context, text), text)
+
+
+def number_told(value: float | Decimal, places: int | None = 0, sign: str = "") -> Told:
+    """Return a number as the active language writes it: 12,345.6 in English, 12.345,6 in German.
+
+    As a value of a kept text it is written again in the language of each reader.
+
+    Args:
+        value: the number.
+        places: the digits after the point; None for those that it has, up to six digits in all.
+        sign: what stands before it: a currency's, or a plus.
+    """
+    written = sign + (f"{value:,.6g}" if places is None else f"{value:,.{places}f}")
+    return Told(written if _lent is None else _lent.number(written), written)
 
 
 def gettext_noop(text: str) -> str:
@@ -211,7 +230,11 @@ def _shown(values: Mapping[str, str], found: re.Match[str]) -> str:
     if found[1] is None:
         return "%"
     value = values.get(found[1], "")
-    return _VALUE + told(value[1:-1]) + _END if value.startswith(_TEXT) else value
+    if not value.startswith(_TEXT):
+        return value
+    inner = value[1:-1]
+    said = _lent.number(inner) if _lent and _NUMBER.fullmatch(inner) else told(inner)
+    return _VALUE + said + _END
 
 
 @lru_cache(maxsize=16)

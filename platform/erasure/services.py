@@ -99,7 +99,7 @@ def person_erase_request(*, person: User, by: User | None, confirm: str, now: bo
 
     Args:
         by: who asks: the person, or a superuser; None for the operator's command.
-        confirm: the e-mail address of the person, as it was typed.
+        confirm: the email address of the person, as it was typed.
         now: without the time of grace; for the operator's command.
 
     Raises:
@@ -111,7 +111,7 @@ def person_erase_request(*, person: User, by: User | None, confirm: str, now: bo
     if now and by is not None:
         raise Denied("permission_denied", _("Only the operator can erase without the time to undo it."))
     if confirm.strip().lower() != person.email.lower():
-        raise Invalid("invalid", _("Type the e-mail address of the account."), data={"field": "confirm"})
+        raise Invalid("invalid", _("Type the email address of the account."), data={"field": "confirm"})
     person_refuse(person)
     with transaction.atomic():
         return _request(Erasure.Kind.PERSON, person.pk, by.pk if by else None, now=now)
@@ -201,7 +201,8 @@ def _undo(kind: Erasure.Kind, subject: int) -> Erasure:
     made = found.first()
     if made is None:
         raise Conflict(
-            "no_erasure", _("Nothing is waiting to be erased here. Once begun, it can't be undone.")
+            "no_erasure",
+            _("Nothing is waiting to be erased here. An erasure that has begun can't be undone."),
         )
     made.state, made.ended_at = Erasure.State.UNDONE, timezone.now()
     made.save(update_fields=["state", "ended_at"])

@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from basics.errors import Conflict, Invalid, Missing
 from basics.texts import gettext as _
+from basics.texts import number_told
 from sso.fetching import ProviderFailed, address_checked
 from sso.models import GroupRole, Protocol, ScimToken, SsoConnection, SsoDomain
 from tenancy import crypto, tokens
@@ -222,7 +223,7 @@ def rules_set(
     actor.require("tenant.manage")
     if session_hours is not None and not 1 <= session_hours <= MAX_HOURS:
         raise invalid(
-            "session_hours", _("Enter 1 to %(most)s hours, or nothing.") % {"most": f"{MAX_HOURS:,}"}
+            "session_hours", _("Enter 1 to %(most)s hours, or nothing.") % {"most": number_told(MAX_HOURS)}
         )
     if default_role and default_role not in {Role.VIEWER, Role.MEMBER, Role.ADMIN}:
         raise invalid("default_role", _("Choose viewer, member, admin or none."))

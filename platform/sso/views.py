@@ -151,7 +151,7 @@ def _asked_take(request: HttpRequest, connection: SsoConnection) -> oidc.Asked:
     if found is None or windows_take(Window(f"sso-state:{state}", 1, 2 * ASKED_S)):
         raise Invalid(
             "sso_state",
-            _("This answer belongs to no sign-in of this browser. Start again from the sign-in page."),
+            _("This answer doesn't belong to a sign-in in this browser. Start again from the sign-in page."),
         )
     request.session[ASKED] = kept
     request.session.save()  # before anything is asked elsewhere: a second answer finds it gone

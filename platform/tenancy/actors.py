@@ -44,9 +44,9 @@ class Actor:
 
     def _refusal(self, action: str) -> str:
         if self.kind != "api_key":
-            return _(
-                "You can't do this here: it needs the right “%(action)s”. Ask an owner of the workspace."
-            ) % {"action": action}
+            return _("Your role doesn't allow this (%(action)s). Ask an owner of the workspace.") % {
+                "action": action
+            }
         if action not in KEY_SCOPES:
             return f"API keys can't do this: the right “{action}” is reserved for people."
         every = f"{action.partition('.')[0]}.*"

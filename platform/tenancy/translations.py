@@ -8,6 +8,7 @@ from pathlib import Path
 import polib
 from django.conf import settings
 from django.utils import translation
+from django.utils.formats import get_format
 
 from tenancy.portal_languages import ENGLISH
 
@@ -30,6 +31,13 @@ class DjangoTranslations:
     def pgettext(self, context: str, text: str) -> str:
         """Return a text as it is meant in a context."""
         return translation.pgettext(context, text)
+
+    def number(self, text: str) -> str:
+        """Return a number that is written in English, as the language writes it."""
+        # After Arabic letters a sign would go to the other side of its number.
+        mark = "\u200e" if translation.get_language_bidi() and not text[0].isdigit() else ""
+        marks = {",": str(get_format("THOUSAND_SEPARATOR")), ".": str(get_format("DECIMAL_SEPARATOR"))}
+        return mark + "".join(marks.get(one, one) for one in text)
 
     def entries(self, language: str) -> Iterator[tuple[str, str, str]]:
         """Yield (context, text, plural) of a language's compiled catalog: what gettext itself keeps lacks the plurals."""

@@ -118,7 +118,7 @@ class HoldForm(forms.Form):
 
 class InviteForm(forms.Form):
     email = forms.EmailField(
-        label=gettext_lazy("E-mail"), widget=forms.EmailInput(attrs={"autocomplete": "off"})
+        label=gettext_lazy("Email"), widget=forms.EmailInput(attrs={"autocomplete": "off"})
     )
     role = forms.ChoiceField(label=gettext_lazy("Role"), initial=Role.MEMBER)
 
@@ -205,7 +205,7 @@ class AuditStreamForm(forms.Form):
         label=gettext_lazy("Reads too"),
         required=False,
         initial=True,
-        help_text=gettext_lazy("Who read which documents, besides what was changed."),
+        help_text=gettext_lazy("Also send who read which documents, not only what was changed."),
     )
 
 

@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 
 import docx
 import pypdfium2
+from docx.enum.text import WD_ALIGN_PARAGRAPH
 
 from basics.markdown.render import Renderer, Use
 from basics.papers.docx import docx_write
@@ -75,6 +76,24 @@ def test_a_footnote_stands_on_the_page_that_refers_to_it_first() -> None:
     assert all(len(found) == 1 for found in places)
     assert places == sorted(places)
     assert len({found[0] for found in places}) == len(made)
+
+
+def test_the_columns_of_a_table_keep_their_alignment() -> None:
+    text = "| name | middle | sum |\n|:--|:-:|--:|\n| pen | blue | 7 |\n| قلم | أزرق | 8 |"
+    table = docx.Document(io.BytesIO(docx_write(paper(text)))).tables[0]
+    in_word = [[cell.paragraphs[0].alignment for cell in row.cells] for row in table.rows]
+    assert in_word == [[None, WD_ALIGN_PARAGRAPH.CENTER, WD_ALIGN_PARAGRAPH.RIGHT]] * 3
+    with pypdfium2.PdfDocument(pdf_write(paper(text))) as document:
+        page = document[0].get_textpage()
+        places = {}
+        for word in ("pen", "blue", "7"):
+            index, _count = page.search(word).get_next()
+            left, _bottom, _right, _top = page.get_charbox(index)
+            places[word] = left
+    width = 471 / 3
+    assert places["pen"] < 62 + 10
+    assert 62 + width + 40 < places["blue"] < 62 + 2 * width - 40
+    assert places["7"] > 62 + 3 * width - 20
 
 
 def test_no_word_of_a_table_is_lost_however_wide_or_tall() -> None:

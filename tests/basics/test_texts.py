@@ -12,7 +12,18 @@ import pytest
 from basics import texts
 from basics.errors import Missing
 from basics.net_policy import AddressRefused, url_check
-from basics.texts import Told, english, gettext, kept, ngettext, pgettext, sentences, shortened, told
+from basics.texts import (
+    Told,
+    english,
+    gettext,
+    kept,
+    ngettext,
+    number_told,
+    pgettext,
+    sentences,
+    shortened,
+    told,
+)
 from tenancy.translations import DjangoTranslations
 
 GERMAN = {
@@ -44,6 +55,9 @@ class German:
     def pgettext(self, context: str, text: str) -> str:
         return f"{context}:{text}" if self.is_active else text
 
+    def number(self, text: str) -> str:
+        return text.translate(str.maketrans(",.", ".,")) if self.is_active else text
+
     def entries(self, language: str) -> Iterator[tuple[str, str, str]]:
         if language == "de":
             yield from (("", text, "") for text in GERMAN)
@@ -62,6 +76,21 @@ def german() -> Iterator[German]:
 def told_plain(text: str) -> str:
     """Return what a reader sees, without the isolates that keep a value's direction apart."""
     return english(told(text))
+
+
+def test_numbers_are_written_as_each_reader_writes_them(german: German) -> None:
+    text = gettext("The file %(name)s has %(size)s MB.") % {
+        "name": "1,234",
+        "size": number_told(12345.678, 1),
+    }
+    assert text == "12.345,7 MB hat die Datei 1,234."
+    assert told_plain(text.kept) == "12.345,7 MB hat die Datei 1,234."  # a name stays what it is
+    german.is_active = False
+    assert english(text.kept) == told_plain(text.kept) == "The file 1,234 has 12,345.7 MB."
+    text = ngettext(*PLURAL, 1234) % {"n": number_told(1234), "name": "a"}
+    german.is_active = True
+    assert told_plain(text.kept) == "1.234 Seiten von a sind leer."
+    assert (number_told(0), number_told(-1000), number_told(0.756, 2)) == ("0", "-1.000", "0,76")
 
 
 def test_what_is_kept_is_told_in_the_readers_language(german: German) -> None:

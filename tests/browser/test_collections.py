@@ -64,24 +64,25 @@ def test_stages_and_counts_move_without_a_reload_when_a_document_is_read(portal:
     expect(portal.page.locator("#collection-stats")).to_contain_text(f"Passages {chunks}")
 
 
-def test_reason_and_retry_are_in_the_row_when_a_file_cannot_be_read(portal: Portal) -> None:
+NOTHING = b"---\n\n***\n"
+"""A file without a word: what reads it may be better another time."""
+
+
+def test_the_row_of_an_unread_file_tells_why_and_offers_what_can_help(portal: Portal) -> None:
     locked = paper(title="Locked", paragraphs=RULES, encrypt="secret")
     portal.create_collection("Trouble")
-    portal.upload(file("locked.pdf", locked))
-    row = portal.row("locked.pdf")
+    for name, content, why in (("locked.pdf", locked, "password"), ("empty.txt", b"", "The file is empty")):
+        portal.upload(file(name, content))
+        row = portal.row(name)
+        expect(row.get_by_text("Failed", exact=True)).to_be_visible()
+        expect(row).to_contain_text(why)
+        expect(row.get_by_role("button", name=f"Delete {name}")).to_be_visible()
+        expect(row.get_by_role("button", name=f"Retry {name}")).to_have_count(0)
+    portal.upload(file("nothing.md", NOTHING))
+    row = portal.row("nothing.md")
+    row.get_by_role("button", name="Retry nothing.md").click()
     expect(row.get_by_text("Failed", exact=True)).to_be_visible()
-    expect(row).to_contain_text("password")
-    row.get_by_role("button", name="Retry locked.pdf").click()
-    expect(row.get_by_text("Failed", exact=True)).to_be_visible()
-    expect(portal.page.locator("#collection-stats")).to_contain_text("Failed 1")
-
-
-def test_row_tells_the_reason_when_a_file_is_empty(portal: Portal) -> None:
-    portal.create_collection("Empty files")
-    portal.upload(file("nothing.txt", b""))
-    row = portal.row("nothing.txt")
-    expect(row).to_contain_text("The file is empty")
-    expect(row.get_by_role("button", name="Retry nothing.txt")).to_be_visible()
+    expect(portal.page.locator("#collection-stats")).to_contain_text("Failed 3")
 
 
 def test_row_is_of_now_when_the_stream_overtakes_the_answers(portal: Portal) -> None:
@@ -96,12 +97,12 @@ def test_row_is_of_now_when_the_stream_overtakes_the_answers(portal: Portal) -> 
     expect(page.locator("#documents tr")).to_have_count(0)
     late[0][0].fulfill(response=late[0][1])
     portal.expect_ready("fast.md")
-    portal.upload(file("nothing.txt", b""))
-    row = portal.row("nothing.txt")
+    portal.upload(file("nothing.md", NOTHING))
+    row = portal.row("nothing.md")
     expect(row.get_by_text("Failed", exact=True)).to_be_visible()
     before = row.get_attribute("data-at")
     page.route("**/retry/", lambda route: late.append((route, route.fetch())), times=1)
-    row.get_by_role("button", name="Retry nothing.txt").click()
+    row.get_by_role("button", name="Retry nothing.md").click()
     wait_for(lambda: page.evaluate("1") and len(late) > 1, "the answer to the button")
     expect(row).not_to_have_attribute("data-at", before or "")
     expect(row.get_by_text("Failed", exact=True)).to_be_visible()

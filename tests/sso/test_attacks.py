@@ -233,7 +233,7 @@ def test_answer_counts_once_for_two_servers_that_read_the_session_at_once(door: 
         request.session = SessionStore(door.browser.session.session_key)
         assert state in request.session[ASKED], "each has read that the answer is waited for"
     assert _asked_take(requests[0], door.row).connection == door.row.pk
-    with pytest.raises(Invalid, match="no sign-in of this browser"):
+    with pytest.raises(Invalid, match="a sign-in in this browser"):
         _asked_take(requests[1], door.row)
 
 

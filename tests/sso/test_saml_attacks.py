@@ -134,7 +134,7 @@ def test_claims_are_taken_once(door: SamlDoor):
     token = answer_keep(connection=door.row, said=Said({"sub": "x"}, "_a", "_r"))
     assert answer_take(connection=door.row, token=token, request_id="_r") == {"sub": "x"}
     for request_id in ("_r", "_s", ""):
-        with pytest.raises(Exception, match="no sign-in of this browser"):
+        with pytest.raises(Exception, match="a sign-in in this browser"):
             answer_take(connection=door.row, token=token, request_id=request_id)
 
 

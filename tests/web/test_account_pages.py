@@ -5,12 +5,16 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import allauth
+import polib
 import pytest
 from django.template.loader import get_template
 from django.test import Client
 from django.urls import reverse
 
+from config.catalogs import LOCALE
 from tests.cast import Cast
+from web import account_texts
 
 TEMPLATES = Path(__file__).resolve().parents[2] / "templates"
 NAMES = sorted(path.relative_to(TEMPLATES).as_posix() for path in TEMPLATES.rglob("*.html"))
@@ -59,3 +63,25 @@ def test_refused_sign_in_says_why_at_the_form(client: Client):
     assert 'role="alert"' in html
     assert "nobody@example.org" in html
     assert "Remember me" in html
+
+
+CAPITALS = {"JavaScript", "Browser", "Date"}  # a name, and what lines of a list begin with
+
+
+def test_what_allauth_says_is_in_our_words():
+    """English in sentence case with one spelling of email; all other languages have the texts in catalogs of ours."""
+    said = {entry.msgid: entry for entry in polib.pofile(str(LOCALE / "en" / "LC_MESSAGES" / "django.po"))}
+    theirs = polib.pofile(str(Path(allauth.__file__).parent / "locale" / "de" / "LC_MESSAGES" / "django.po"))
+    assert {*account_texts.TEXTS} <= {entry.msgid for entry in theirs}
+    for entry in theirs:
+        if not any(re.search(r"^(templates/)?(account|mfa)/", place) for place, _ in entry.occurrences):
+            continue
+        ours = (
+            said[entry.msgid].msgstr or said[entry.msgid].msgstr_plural[0]
+            if entry.msgid in said
+            else entry.msgid
+        )
+        assert "e-mail" not in ours.lower()
+        for sentence in re.split(r"[.?!:(]|\n\n|<[^>]*>", re.sub(r"%\(\w+\)s|\{\w+\}", "x", ours)):
+            capitals = re.findall(r"(?<=[\s-])[A-Z][a-z]+\w*", sentence.strip(" \n-"))
+            assert {*capitals} <= CAPITALS, ours

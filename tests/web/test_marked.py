@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unmarked import refusals, shadowed, unkept, unmarked, untold
+from tests.unmarked import refusals, shadowed, unkept, unlocal, unmarked, untold
 
 ROOT = Path(__file__).resolve().parents[2]
 TEMPLATES = ROOT / "templates"
@@ -24,6 +24,7 @@ KEPT_BY = (
     ),
     *(f"apps/conversations/{room}/" for room in ("answering", "turns", "traces")),
     "apps/tools/sources/",
+    "apps/tools/connectors/",
     *(f"platform/{package}/" for package in ("jobs", "runs", "budgets", "erasure", "webhooks")),
     *("platform/batches/", "platform/audit/pump.py", "platform/audit/sinks.py", "platform/exports/moves.py"),
 )
@@ -37,6 +38,8 @@ NOT_FOR_READERS = (
     # models, and the graders who follow the same rubric
     *("*/prompts.py", "*/judge_prompts.py", "*rubric*.py", "apps/evaluations/scorers/claims.py"),
     *("apps/collections/pipeline/summaries_model.py", "apps/conversations/turns/titles.py"),
+    *(f"apps/tools/connectors/{name}.py" for name in ("openapi/calls", "openapi/requests", "version_tool")),
+    "apps/tools/connectors/openapi/schemas.py",
     *("apps/conversations/answering/prepare.py", "apps/conversations/answering/helpers.py"),
     *("apps/evaluations/arms/delivery.py", "apps/evaluations/arms/tool_sets.py"),
     *("platform/runs/erasing.py", "platform/runs/retention.py", "platform/runs/services/*"),
@@ -49,6 +52,24 @@ NOT_FOR_READERS = (
     "apps/evaluations/arms/targets.py",
 )
 """Modules of these rooms whose plain sentences aren't for the readers of pages."""
+
+PLAIN_NUMBERS = (
+    # operators, programs and models
+    *("*/management/*", "*/admin/*", "*/admin.py", "*/api.py", "*/shapes.py", "apps/tools/mcp_server/*"),
+    *("platform/toolloop/*", "platform/config/*", "platform/backups/*", "platform/tenancy/upgrades/*"),
+    *("platform/jobs/health.py", "platform/sso/*", "platform/exports/imports.py", "platform/basics/sizes.py"),
+    *("platform/web/oauth/views.py", "apps/collections/embedders/*", "apps/conversations/openai/files.py"),
+    *("apps/tools/connectors/openapi/calls.py", "apps/tools/exchange/files.py", "apps/tools/policy/*"),
+    *("platform/jobs/context.py", "platform/basics/net_guard.py"),
+    # files in the language of their format, cells as they are, names that are stored, the lines of a job
+    *("apps/collections/ingestion/document_types.py", "apps/collections/ingestion/readers/sheet_cells.py"),
+    *("apps/evaluations/compare/gate.py", "apps/evaluations/compare/gate_views.py"),
+    *("apps/datasets/formats/huggingface.py", "apps/evaluations/experiments/forms.py"),
+    *("apps/datasets/curation/jobs.py", "platform/basics/pictures.py"),
+    # coordinates, and what localizes by itself
+    *("apps/collections/documents/viewer.py", "platform/web/charts/*", "platform/basics/texts.py"),
+)
+"""Modules whose numbers are English on purpose."""
 
 LEFT_ALONE = {
     "styleguide.html",  # development only
@@ -103,6 +124,18 @@ def test_every_text_that_a_row_keeps_can_be_told_in_another_language():
 )
 def test_a_text_that_cannot_be_told_is_found(source: str, found: list[str]):
     assert [text for _, text in untold(ast.parse(source), {"Invalid", "Denied", "TooLarge"})] == found
+
+
+def test_every_number_that_people_read_is_written_in_their_language():
+    assert unlocal(ast.parse("f'{x:,} {x:.2f} {x:.0%} {x:g}'")) == [(1, "x")] * 4
+    assert unlocal(ast.parse("f'{x} {x:>5} {x:02d}'")) == []
+    assert [
+        f"{name}:{line}: {text}: use basics.texts.number_told"
+        for package in ("apps", "platform")
+        for path in sorted((ROOT / package).rglob("*.py"))
+        if not any(fnmatch(name := path.relative_to(ROOT).as_posix(), pattern) for pattern in PLAIN_NUMBERS)
+        for line, text in unlocal(ast.parse(path.read_text()))
+    ] == []
 
 
 @pytest.mark.parametrize(

@@ -137,3 +137,22 @@ def test_the_wide_selectors_are_found():
     assert wide_has("a:has(b) :not(.c){x:y}")
     assert wide_has("@media (max-width:1px){.a:has(>b)>:first-child,.c{x:y}}") == [".a:has(>b)>:first-child"]
     assert not wide_has(".a:has(.b) :is(.c,.d){x:y}.a:has(>:nth-child(5)){x:y}.e>*{x:y}")
+
+
+HEAD = re.compile(
+    r"<(?:span|h1)\s([^<>]*aria-current=\"page\"(?:\{\{.*?\}\}|[^<>])*)>\s*\{\{ ?\w+\.(?:name|title)\b[^{}]*\}\}\s*</"
+)
+
+
+def test_a_name_in_the_head_of_a_page_ends_in_an_ellipsis_and_is_whole_on_hover():
+    """A phone has no room for long names of people's things, and their script may run the other way."""
+    heads = {
+        f"{path.relative_to(ROOT)}: {found[0]}": found[1]
+        for path in TEMPLATES
+        if "admin" not in path.parts
+        for found in HEAD.finditer(path.read_text())
+    }
+    assert len(heads) > 10
+    assert [
+        head for head, said in heads.items() if not all(x in said for x in ("clip", "title=", 'dir="'))
+    ] == []

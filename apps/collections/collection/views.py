@@ -97,8 +97,10 @@ def detail(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
     documents = list(page.object_list)
     waiting_note(documents)
     facets = selectors.document_facets(actor=request.actor, collection=collection)
-    context = section(request, collection, "documents") | {
+    context = section(request, collection, "documents")
+    context |= {
         "documents": documents,
+        "example": selectors.collection_example(collection=collection) if context["can_manage"] else None,
         "page_obj": page,
         "query": urlencode({k: v for k, v in shown.items() if v}),
         "is_filtered": any(v for k, v in shown.items() if k != "order"),

@@ -56,6 +56,14 @@ def collection_get(*, actor: Actor, pk: int) -> Collection:
     return collection
 
 
+def collection_example(*, collection: Collection) -> Any:
+    """Return what ``apps.evaluations`` has made as an example over a collection, None for most.
+
+    Evaluations are above this app: only the relation leads there.
+    """
+    return collection.examples.first()
+
+
 def collections_named(*, actor: Actor, pks: list[int]) -> list[Collection]:
     """Return these collections, all of them.
 

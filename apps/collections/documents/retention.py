@@ -72,4 +72,4 @@ DOCUMENTS = RetentionKind(
     column="",
     remove=_remove,
 )
-BEING_READ = Use(gettext_lazy("being read by an ingestion"), _is_read)
+BEING_READ = Use(gettext_lazy("being read"), _is_read)

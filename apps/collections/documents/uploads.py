@@ -14,7 +14,7 @@ from blobs.services import too_large
 _FORM_OVERHEAD = 1_000_000  # what a multipart body may hold besides the file
 
 
-UPLOAD_FORMATS = gettext_lazy("PDF, Office, HTML, e-mail, Markdown, tables, images, text and source code")
+UPLOAD_FORMATS = gettext_lazy("PDF, Office, HTML, email, Markdown, tables, images, text and source code")
 
 
 def upload_limits() -> dict[str, Any]:

@@ -237,9 +237,7 @@ def _before(
             "“%(path)s” has changed since you read it. Read it again and repeat the change on its current content."
         )
         if not found:
-            message = _(
-                "“%(path)s” has changed since you read it: it was deleted. Read it again and repeat the change on its current content."
-            )
+            message = _("“%(path)s” was deleted after you read it. Create it again, or choose another file.")
         raise Conflict("file_stale", message % {"path": path}, data={"path": path, "sha256": now})
     return found
 

@@ -268,7 +268,7 @@ def _check(tenant: Tenant, source: str, options: ImportOptions, *, has_file: boo
         if not is_archive(name):
             raise _wrong(
                 "file",
-                _("This archive can't be opened: %(archive_suffixes)s.")
+                _("This kind of archive can't be opened. Use one of these: %(archive_suffixes)s.")
                 % {"archive_suffixes": ", ".join(ARCHIVE_SUFFIXES)},
             )
     elif source not in ON_SERVER:

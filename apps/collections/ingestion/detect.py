@@ -37,7 +37,7 @@ from apps.collections.ingestion.media_types import (
 )
 from apps.collections.ingestion.types import ZIP_ERRORS, FailureCode, ReadFailure
 from basics.texts import gettext as _
-from basics.texts import gettext_noop
+from basics.texts import gettext_noop, number_told
 
 _PACKAGES = frozenset({PDF, DOCX, PPTX, XLSX, ODT, EPUB, *IMAGES})  # told by their content alone
 
@@ -137,7 +137,7 @@ def detect(path: Path, name: str, *, max_bytes: int) -> Detection:
         raise ReadFailure(
             FailureCode.TOO_LARGE,
             _("The file has %(size)s MB; the limit is %(max_bytes)s MB. Split it or raise the limit.")
-            % {"size": f"{size / 1e6:.0f}", "max_bytes": f"{max_bytes / 1e6:.0f}"},
+            % {"size": number_told(size / 1e6), "max_bytes": number_told(max_bytes / 1e6)},
             data={"bytes": size, "max_bytes": max_bytes},
         )
     with path.open("rb") as stream:

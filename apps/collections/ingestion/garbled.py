@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 
 from basics.texts import gettext as _
+from basics.texts import number_told
 
 _LOOKED_AT = 400_000  # characters
 _LEAST = 3
@@ -35,12 +36,12 @@ def garbled_warning(texts: Iterable[str]) -> str:
             "Letters are garbled in %(count)s places of this text, for example %(shown)s: it was saved in a "
             "different encoding than it declares. Search finds them as they are. Save the file as UTF-8 and "
             "upload it again."
-        ) % {"count": f"{count:,}", "shown": shown}
+        ) % {"count": number_told(count), "shown": shown}
     if lost >= _LEAST:
         return _(
             "%(lost)s characters of this text could not be decoded and were replaced by “%(mark)s”. Save the "
             "file as UTF-8 and upload it again."
-        ) % {"lost": f"{lost:,}", "mark": _LOST}
+        ) % {"lost": number_told(lost), "mark": _LOST}
     return ""
 
 

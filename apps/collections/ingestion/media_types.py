@@ -43,7 +43,7 @@ SUPPORTED: dict[str, str] = {
     EPUB: gettext_noop("EPUB book"),
     JSON: gettext_noop("JSON data"),
     JSON_LINES: gettext_noop("JSON Lines data"),
-    EML: gettext_noop("e-mail message (EML)"),
+    EML: gettext_noop("email message (EML)"),
     SRT: gettext_noop("SubRip subtitles (SRT)"),
     VTT: gettext_noop("WebVTT subtitles (VTT)"),
     PNG: gettext_noop("PNG image"),

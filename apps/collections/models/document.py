@@ -23,6 +23,9 @@ M = TypeVar("M", bound=models.Model)
 TYPE_BY_HAND = "set by hand"
 """``Document.type_reason`` of a type that no rule may change."""
 
+UNREADABLE = frozenset({"empty_file", "encrypted_pdf", "corrupt_file", "unsupported_type"})
+"""``Document.error_code`` where the file itself is the cause: it is read as badly the next time (``FailureCode``)."""
+
 
 class DocumentStatus(models.TextChoices):
     QUEUED = "queued", gettext_lazy("Queued")
@@ -226,6 +229,16 @@ class Document(TenantModel):
     def is_active(self) -> bool:
         """Tell whether its ingestion waits or runs."""
         return self.status in (DocumentStatus.QUEUED, DocumentStatus.PROCESSING)
+
+    @property
+    def cannot_be_read(self) -> bool:
+        """Tell whether only another file can help; what to do is in ``error_message``."""
+        return self.status == DocumentStatus.FAILED and self.error_code in UNREADABLE
+
+    @property
+    def can_retry(self) -> bool:
+        """Tell whether it isn't read and reading it again may help."""
+        return self.status in (DocumentStatus.FAILED, DocumentStatus.CANCELLED) and not self.cannot_be_read
 
     @property
     def is_live(self) -> bool:

@@ -109,6 +109,6 @@ def attachment_view(row: Attachment) -> AttachmentView:
         state=state,
         problem=problem_of(row),
         percent=int(document.progress_percent) if is_running else None,
-        can_retry=state == "failed" and document is not None,
+        can_retry=document is not None and document.can_retry,
         is_sent=row.turn_id is not None,
     )

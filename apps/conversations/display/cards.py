@@ -15,6 +15,7 @@ from apps.conversations.citations.markers import NumberedQuote
 from apps.conversations.display.figures import Figure, call_figures
 from apps.conversations.display.plans import PlanView, is_plan, plan_view
 from apps.conversations.models import Citation
+from basics.texts import number_told
 from runs.approvals.argument_changes import ArgumentDifference
 from runs.journal import summary_of
 from runs.selectors import CONTENT_SHOWN
@@ -210,7 +211,7 @@ def _argument_line(arguments: object) -> str:
 def _duration(milliseconds: int | None) -> str:
     if milliseconds is None:
         return ""
-    return f"{milliseconds} ms" if milliseconds < 100 else f"{milliseconds / 1000:.1f} s"
+    return f"{milliseconds} ms" if milliseconds < 100 else f"{number_told(milliseconds / 1000, 1)} s"
 
 
 def source_cards(run_id: int, sources: Iterable[NumberedQuote]) -> list[CitationCard]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 
 from apps.conversations.display.marks import compared_of, marks_legend, marks_of, text_marked
@@ -35,14 +36,15 @@ def export_markdown(*, actor: Actor, conversation: Conversation) -> str:
     compared = models_compared(turns)
     parts = [
         f"# {conversation}",
-        _("Exported from Groundwork. Started on %(day)s.") % {"day": f"{conversation.created_at:%Y-%m-%d}"},
+        _("Exported from Groundwork. Started on %(day)s.")
+        % {"day": date_format(conversation.created_at, "DAY")},
     ]
     figures = turns_figures(actor=actor, conversation=conversation, turns=turns)
     for turn in turns:
         parts.append("## " + " ".join(_said(turn, Message.Author.USER).split()))
         no_answer = _("*No answer (%(status)s).*") % {"status": turn.run.get_status_display()}
         parts += _answer_parts(turn, readable, figures[turn.pk]) or [no_answer]
-        parts.append(f"*{model_label(turn.run.model)}, {turn.created_at:%Y-%m-%d %H:%M} UTC*")
+        parts.append(f"*{model_label(turn.run.model)}, {date_format(turn.created_at, 'DAY_TIME')} UTC*")
         if turn.pk in compared:
             parts.append(f"*{comparison_told(turn.is_kept, compared[turn.pk])}*")
     return "\n\n".join(parts) + "\n"

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Container
 from textwrap import shorten
 
+from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 
 from apps.conversations.citations.markers import Piece, flagged
@@ -41,7 +42,9 @@ def conversation_paper(*, actor: Actor, conversation: Conversation) -> Paper:
     """Return the branch that is shown as a document; of a source that the actor may not read any more, neither name nor words."""
     turns = list(turn_list(actor=actor, conversation=conversation))
     readable = documents_readable(actor, (c.document_id for t in turns for c in t.citations.all()))
-    said = _("Exported from Groundwork. Started on %(day)s.") % {"day": f"{conversation.created_at:%Y-%m-%d}"}
+    said = _("Exported from Groundwork. Started on %(day)s.") % {
+        "day": date_format(conversation.created_at, "DAY")
+    }
     paper = Paper(str(conversation), [Block("small", [Run(said)])])
     figures, compared = (
         turns_figures(actor=actor, conversation=conversation, turns=turns),
@@ -93,7 +96,7 @@ def _answer_add(paper: Paper, turn: Turn, readable: Container[int | None], figur
     else:
         blocks = _answer_blocks(paper, answer, list(turn.citations.all()), readable, figures)
         paper.blocks += [*figures.rest(), *blocks]
-    told = f"{model_label(turn.run.model)}, {turn.created_at:%Y-%m-%d %H:%M} UTC"
+    told = f"{model_label(turn.run.model)}, {date_format(turn.created_at, 'DAY_TIME')} UTC"
     paper.blocks.append(Block("small", [Run(told, italic=True)]))
 
 

@@ -17,6 +17,7 @@ from apps.collections.models import Collection, Document
 from apps.datasets.generation.corpus import LEAST_CHARS, chunks_open
 from apps.datasets.models import Dataset, DatasetCheck, GenerationJob
 from apps.datasets.records.record import Record
+from basics.texts import number_told
 from tenancy.actors import Actor
 from web.charts.bars import Strips, strips_chart
 
@@ -203,7 +204,7 @@ def coverage_shown(check: DatasetCheck | None, most: int = LISTED) -> CoverageFi
                 found["document"],
                 [(_told(cell), cell["asked"] / cell["chunks"]) for cell in found["stretches"]],
                 _("%(asked)s of %(chunks)s")
-                % {"asked": f"{found['asked']:,}", "chunks": f"{found['chunks']:,}"},
+                % {"asked": number_told(found["asked"]), "chunks": number_told(found["chunks"])},
             )
             for found in shown
         ]

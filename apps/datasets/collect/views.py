@@ -23,6 +23,7 @@ from apps.datasets.rows.page_values import number, numbers
 from apps.datasets.rows.services import RowsAdded
 from apps.datasets.versions.diffs import word_diff
 from basics.errors import Invalid
+from basics.texts import number_told
 from runs.providers import model_label
 from web.requests import TenantRequest, allowed
 
@@ -130,12 +131,12 @@ def _added(
     new, known = len(made.created), made.duplicates
     told = [
         ngettext("%(count)s new, waiting for review.", "%(count)s new, waiting for review.", new)
-        % {"count": f"{new:,}"}
+        % {"count": number_told(new)}
     ]
     if known:
         told.append(
             ngettext("%(count)s was already there.", "%(count)s were already there.", known)
-            % {"count": f"{known:,}"}
+            % {"count": number_told(known)}
         )
     messages.success(request, " ".join(told))
     return redirect("datasets:review", tenant_slug, pk)

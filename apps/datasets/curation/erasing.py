@@ -26,9 +26,7 @@ from erasure.kinds import Erased
 from erasure.reports import KEPT, REMOVED, Report
 from tenancy.database.base import as_login_role
 
-_VERSION_WHY = gettext_noop(
-    "their hash was made with the rows that are gone; the other rows are as they were"
-)
+_VERSION_WHY = gettext_noop("their hash covers the erased rows as well; the other rows are unchanged")
 
 
 @dataclass(frozen=True, slots=True)

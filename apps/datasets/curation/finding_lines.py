@@ -11,6 +11,7 @@ from django.utils.translation import gettext_noop, ngettext
 from apps.datasets.curation.selectors import rows_named
 from apps.datasets.models import Dataset, DatasetCheck, DatasetRow, RowStatus, Split
 from apps.datasets.rows.page_values import number
+from basics.texts import number_told
 from tenancy.actors import Actor
 
 LISTED = 50
@@ -128,7 +129,7 @@ def _counted(name: str) -> str:
 
 def _found(hit: dict[str, Any]) -> str:
     if hit.get("similarity"):
-        return " ".join((f"{hit['similarity']:.2f}", str(hit.get("text", "")))).strip()
+        return " ".join((number_told(hit["similarity"], 2), str(hit.get("text", "")))).strip()
     return str(hit.get("text") or hit.get("shown") or hit.get("document") or "")
 
 

@@ -36,7 +36,7 @@ from apps.datasets.rows import files
 from apps.datasets.rows.selectors import version_rows
 from apps.datasets.rows.services import NewRow, rows_insert
 from basics.texts import gettext as _
-from basics.texts import ngettext
+from basics.texts import ngettext, number_told
 from blobs.leases import is_kept
 from blobs.services import ReceivedFile
 from blobs.services import drop as blob_drop
@@ -112,7 +112,7 @@ def _export_end(
         return
     message = _(
         "%(rows)s rows didn't read back correctly, so the file can't be downloaded. Export again."
-    ) % {"rows": f"{result.failed:,}"}
+    ) % {"rows": number_told(result.failed)}
     _end(ctx, row, WorkStatus.FAILED, error_code="export_differs", error_message=message, **facts)
 
 
@@ -152,7 +152,7 @@ def _findings(
             "%(n)s document is in more than one split: “%(name)s”. Divide the rows again to fix this.",
             "%(n)s documents are in more than one split, such as “%(name)s”. Divide the rows again to fix this.",
             len(leaking),
-        ) % {"n": f"{len(leaking):,}", "name": first[1][:100]}
+        ) % {"n": number_told(len(leaking)), "name": first[1][:100]}
         name = hashlib.sha256("\0".join(["leak", *leaking]).encode()).hexdigest()
         take(name, kind="leak", row=first[0], field="split", shown=shown)
     embed = embedding(ctx, row) if row.dataset.options.get("with_meaning") else None

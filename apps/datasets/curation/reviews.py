@@ -16,6 +16,7 @@ from apps.datasets.rows.selectors import RowFilter, row_list
 from apps.datasets.rows.services import row_update
 from basics.errors import Conflict, Denied, Invalid, Missing
 from basics.texts import gettext as _
+from basics.texts import number_told
 from tenancy.actors import Actor
 from tenancy.models import Tenant
 from tenancy.services import audit_record
@@ -145,7 +146,7 @@ def _of_their_documents(actor: Actor, dataset: Dataset, rows: list[DatasetRow]) 
             raise Conflict(
                 "rows_many",
                 _("%(most_along)s rows or more use the same documents. Divide the rows by document again.")
-                % {"most_along": f"{MOST_ALONG:,}"},
+                % {"most_along": number_told(MOST_ALONG)},
             )
     return list(found.values())
 

@@ -31,6 +31,7 @@ from apps.datasets.rows.selectors import RowFilter, row_list
 from apps.datasets.rows.withheld import version_require
 from basics.errors import Conflict, Denied, Invalid
 from basics.texts import gettext as _
+from basics.texts import number_told
 from blobs import services as blobs
 from jobs.services import job_enqueue
 from tenancy.actors import Actor
@@ -209,7 +210,7 @@ def split_assign(
         raise _wrong(
             "rows",
             _("Choose rows by a filter, or list up to %(max_chosen)s ids.")
-            % {"max_chosen": f"{MAX_CHOSEN:,}"},
+            % {"max_chosen": number_told(MAX_CHOSEN)},
         )
     options: dict[str, object] = {"into": into}
     options |= {"rows": sorted(set(row_pks))} if row_pks else {"only": only.asked_for}
@@ -218,7 +219,7 @@ def split_assign(
     if row_pks:
         found = found.filter(pk__in=row_pks)
     if not found.exclude(status=RowStatus.REJECTED).exists():
-        raise _wrong("rows", _("No matching rows that aren't rejected."))
+        raise _wrong("rows", _("No rows match, or all that match are rejected."))
     return _check_begin(tenant, actor, dataset, DatasetCheck.Kind.SPLITS.value, options)
 
 

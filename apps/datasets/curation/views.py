@@ -28,6 +28,7 @@ from apps.datasets.rows.page_values import number, numbers
 from apps.datasets.rows.selectors import RowFilter
 from apps.datasets.rows.withheld import version_require
 from basics.errors import DomainError, Missing
+from basics.texts import number_told
 from tenancy.actors import Actor
 from web.downloads import file_redirect, file_response
 from web.requests import TenantRequest, allowed
@@ -298,7 +299,7 @@ def rows_settle(request: TenantRequest, tenant_slug: str, pk: int) -> HttpRespon
         _tell(request, error)
     else:
         told = ngettext("%(count)s row changed.", "%(count)s rows changed.", changed)
-        messages.success(request, told % {"count": f"{changed:,}"})
+        messages.success(request, told % {"count": number_told(changed)})
     return redirect("datasets:checks", tenant_slug, pk)
 
 

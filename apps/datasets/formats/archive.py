@@ -12,6 +12,7 @@ from typing import BinaryIO, cast
 from apps.datasets.formats.parquet import Sink
 from basics.errors import Invalid
 from basics.texts import gettext as _
+from basics.texts import number_told
 
 MAX_MEMBER = 1 << 31
 MAX_MEMBERS = 1_000
@@ -82,7 +83,7 @@ def member_open(archive: zipfile.ZipFile, name: str) -> Iterator[BinaryIO]:
                 raise Invalid(
                     "archive_too_large",
                     _("“%(name)s” unpacks to more than %(max_member)s bytes.")
-                    % {"name": name[:80], "max_member": f"{MAX_MEMBER:,}"},
+                    % {"name": name[:80], "max_member": number_told(MAX_MEMBER)},
                 )
             copy.write(block)
         copy.seek(0)

@@ -27,6 +27,7 @@ from apps.datasets.records.parts import Split
 from apps.datasets.records.record import Record, from_values
 from basics.errors import Invalid
 from basics.texts import gettext as _
+from basics.texts import number_told
 
 _FILES = {Split.TRAIN: "train", Split.VALIDATION: "dev", Split.TEST: "test", "": "unsplit"}
 _SPLITS = {name: split for split, name in _FILES.items()} | {"validation": Split.VALIDATION}
@@ -175,7 +176,7 @@ def _read_labels(archive: ZipFile, kept: sqlite3.Connection) -> None:
                     raise Invalid(
                         "file_too_large",
                         _("There are more than %(max_labels)s labels. Import one split at a time.")
-                        % {"max_labels": f"{MAX_LABELS:,}"},
+                        % {"max_labels": number_told(MAX_LABELS)},
                     )
                 if int(line[2]) > 0:
                     kept.execute(

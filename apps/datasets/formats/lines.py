@@ -13,6 +13,7 @@ from apps.datasets.formats.base import Card, RowError, Rows
 from apps.datasets.records.record import MAX_BYTES, Record
 from basics.errors import Invalid
 from basics.texts import gettext as _
+from basics.texts import number_told
 
 EXCERPT = 200
 _BLOCK = 1 << 16
@@ -98,7 +99,7 @@ def lines(file: BinaryIO, longest: int = MAX_BYTES) -> Iterator[tuple[int, bytes
             yield (
                 number,
                 RowError(
-                    number, _("A row has at most %(bytes)s bytes.") % {"bytes": f"{longest:,}"}, excerpt
+                    number, _("A row has at most %(bytes)s bytes.") % {"bytes": number_told(longest)}, excerpt
                 ),
             )
             continue
@@ -172,7 +173,7 @@ class _Item:
         if is_long:
             excerpt = text[:EXCERPT].decode("utf-8", "replace")
             return RowError(
-                number, _("A row has at most %(bytes)s bytes.") % {"bytes": f"{MAX_BYTES:,}"}, excerpt
+                number, _("A row has at most %(bytes)s bytes.") % {"bytes": number_told(MAX_BYTES)}, excerpt
             )
         return text
 

@@ -19,6 +19,7 @@ from apps.datasets.records.facts import FACTS, record_with_facts, values_with_fa
 from apps.datasets.records.record import FIELDS, Record
 from basics.errors import Invalid
 from basics.texts import gettext as _
+from basics.texts import number_told
 
 if TYPE_CHECKING:
     import pyarrow
@@ -114,7 +115,7 @@ def read_table(file: BinaryIO, part: str = "") -> Iterator[Record | RowError]:
             raise Invalid(
                 "file_too_large",
                 _("A row group of this file has more than %(max_group)s bytes. Write smaller row groups.")
-                % {"max_group": f"{MAX_GROUP:,}"},
+                % {"max_group": number_told(MAX_GROUP)},
             )
         if "question" not in found.schema_arrow.names:
             raise Invalid(

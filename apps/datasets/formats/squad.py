@@ -17,6 +17,7 @@ from apps.datasets.records.parts import Behaviour, RowType
 from apps.datasets.records.record import Record, from_values
 from basics.errors import Invalid
 from basics.texts import gettext as _
+from basics.texts import number_told
 
 MAX_FILE = 1 << 27
 """The file is one nested object and is read whole; the largest original has 42 million bytes."""
@@ -37,7 +38,7 @@ class Squad(ReadOnly):
             raise Invalid(
                 "file_too_large",
                 _("A SQuAD file has at most %(max_file)s bytes. Divide it by articles.")
-                % {"max_file": f"{MAX_FILE:,}"},
+                % {"max_file": number_told(MAX_FILE)},
             )
         try:
             found = json.loads(path.read_bytes())

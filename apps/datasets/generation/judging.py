@@ -9,6 +9,7 @@ from typing import Literal
 from apps.datasets.generation.settings import SCORES, Settings
 from apps.datasets.records.parts import Score
 from basics.texts import gettext as _
+from basics.texts import number_told
 
 ANCHORS: Mapping[str, tuple[str, str, str]] = {
     "completeness": (
@@ -96,6 +97,6 @@ def judged(
     if low:
         reason = _("The grade for %(score)s is too low.") % {"score": low[0]}
     else:
-        reason = _("Quality %(quality)s is too low.") % {"quality": f"{quality:.2f}"}
+        reason = _("Quality %(quality)s is too low.") % {"quality": number_told(quality, 2)}
     may_repair = quality >= settings.repair_at and repairs < settings.max_repairs
     return Judgement(scores, quality, "repair" if may_repair else "drop", reason)

@@ -31,6 +31,7 @@ from apps.datasets.models import (
 )
 from basics.errors import Conflict, Denied, Invalid
 from basics.texts import gettext as _
+from basics.texts import number_told
 from batches.engines import batches_require
 from batches.services import batches_end, batches_resume
 from erasure.holds import removal_lock
@@ -197,7 +198,7 @@ def generation_resume(
         raise _field(
             "budget_usd",
             _("%(spent_usd)s USD have already been spent. Enter a higher budget.")
-            % {"spent_usd": f"{job.spent_usd:.2f}"},
+            % {"spent_usd": number_told(job.spent_usd, 2)},
         )
     with transaction.atomic():
         row = _moved(

@@ -10,6 +10,7 @@ from apps.datasets.generation.row_languages import name_of
 from apps.datasets.models import Difficulty, QuestionType
 from basics.errors import Invalid
 from basics.texts import gettext as _
+from basics.texts import number_told
 from batches.delivery import Delivery
 from toolloop.service import CACHE_TTLS, NAMES, TIERS
 
@@ -219,7 +220,7 @@ def _shares_problem(value: object, names: tuple[str, ...], high: float, *, needs
             "names": ", ".join(names),
         }
     if not all(_is_number(share, 0, high) for share in value.values()):
-        return _("Each number must be from 0 to %(high)s.") % {"high": f"{high:g}"}
+        return _("Each number must be from 0 to %(high)s.") % {"high": number_told(high, None)}
     if needs_one and not any(value.values()):
         return _("At least one number must be above 0.")
     return ""

@@ -12,6 +12,7 @@ from apps.datasets.records.columns import record_columns, record_of
 from apps.datasets.rows.selectors import RowFilter, row_list
 from basics.errors import Invalid
 from basics.texts import gettext as _
+from basics.texts import number_told
 from tenancy.actors import Actor
 from tenancy.models import Tenant
 from tenancy.services import audit_record
@@ -54,7 +55,7 @@ def source_license_set(*, tenant: Tenant, actor: Actor, dataset: Dataset, docume
                     "More than %(max_rows)s rows quote this document. Set the licence in an exported file and "
                     "import it."
                 )
-                % {"max_rows": f"{MAX_ROWS:,}"},
+                % {"max_rows": number_told(MAX_ROWS)},
             )
         changed = sum(
             _batch_write(dataset, ids[start : start + BATCH], document, licence)

@@ -13,6 +13,7 @@ from apps.datasets.licences import services
 from apps.datasets.licences.selectors import source_list
 from apps.datasets.models import Dataset
 from basics.errors import Invalid
+from basics.texts import number_told
 from web.requests import TenantRequest, allowed
 
 PER_PAGE = 50
@@ -62,5 +63,5 @@ def _license_set(request: TenantRequest, tenant_slug: str, dataset: Dataset) -> 
         messages.error(request, error.message)
     else:
         told = ngettext("Licence set in %(count)s row.", "Licence set in %(count)s rows.", changed)
-        messages.success(request, told % {"count": f"{changed:,}"})
+        messages.success(request, told % {"count": number_told(changed)})
     return redirect("datasets:sources", tenant_slug, dataset.pk)

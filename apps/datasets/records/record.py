@@ -31,6 +31,7 @@ from apps.datasets.records.parts import (
 )
 from basics.errors import Invalid
 from basics.texts import gettext as _
+from basics.texts import number_told
 
 MAX_BYTES = 1_000_000
 """How long a record's JSON may be. A trace of a hundred tool calls has about a fifth of this."""
@@ -148,7 +149,7 @@ def from_json(text: str | bytes) -> Record:
             {
                 "row": [
                     _("A row has at most %(max_bytes)s bytes of JSON. Shorten it.")
-                    % {"max_bytes": f"{MAX_BYTES:,}"}
+                    % {"max_bytes": number_told(MAX_BYTES)}
                 ]
             }
         )
@@ -179,7 +180,8 @@ def _problems(record: Record) -> Iterator[tuple[str, str]]:
     if size > MAX_BYTES:
         yield (
             "row",
-            _("A row has at most %(max_bytes)s bytes of JSON. Shorten it.") % {"max_bytes": f"{MAX_BYTES:,}"},
+            _("A row has at most %(max_bytes)s bytes of JSON. Shorten it.")
+            % {"max_bytes": number_told(MAX_BYTES)},
         )
     if "\\u0000" in line:
         yield "row", _("The text has a NUL character, which can't be stored. Remove it.")
@@ -188,7 +190,8 @@ def _problems(record: Record) -> Iterator[tuple[str, str]]:
     if len(record.question) > MAX_QUESTION:
         yield (
             "question",
-            _("A question has at most %(max_question)s characters.") % {"max_question": f"{MAX_QUESTION:,}"},
+            _("A question has at most %(max_question)s characters.")
+            % {"max_question": number_told(MAX_QUESTION)},
         )
     if not (record.answer.strip() or record.sources or record.expected in EMPTY_ANSWERS):
         yield (

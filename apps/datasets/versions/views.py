@@ -19,6 +19,7 @@ from apps.datasets.rows.selectors import RowFilter
 from apps.datasets.versions import diffs, services
 from apps.datasets.versions.services import version_is_intact
 from basics.errors import Conflict
+from basics.texts import number_told
 from web.requests import TenantRequest, allowed, may_lag
 
 SHOWN, COMPARED, PER_PAGE = 100, 20, 50
@@ -58,7 +59,7 @@ def _freeze(request: TenantRequest, tenant_slug: str, dataset: Dataset) -> HttpR
     told = ngettext(
         "Version %(number)s has %(count)s row.", "Version %(number)s has %(count)s rows.", made.row_count
     )
-    messages.success(request, told % {"number": made.number, "count": f"{made.row_count:,}"})
+    messages.success(request, told % {"number": made.number, "count": number_told(made.row_count)})
     return redirect("datasets:version", tenant_slug, dataset.pk, made.number)
 
 

@@ -33,6 +33,7 @@ from apps.evaluations.models import (
 from apps.evaluations.results.withheld import trials_readable
 from basics.errors import Conflict, Invalid, Missing
 from basics.texts import gettext as _
+from basics.texts import number_told
 from tenancy.actors import Actor
 from tenancy.models import Membership, Tenant
 from tenancy.services import audit_record
@@ -85,7 +86,7 @@ def queue_create(
     _require(
         1 <= most <= MAX_ITEMS,
         "most",
-        _("Queue 1 to %(max_items)s answers.") % {"max_items": f"{MAX_ITEMS:,}"},
+        _("Queue 1 to %(max_items)s answers.") % {"max_items": number_told(MAX_ITEMS)},
     )
     _require(
         (experiment is None) != (version is None),

@@ -87,7 +87,7 @@ CARRIER_LABELS: Mapping[str, str] = {
     Carrier.HEADING: gettext_noop("Name and heading of a document"),
     Carrier.FILE: gettext_noop("Attached file"),
     Carrier.TOOL_RESULT: gettext_noop("Result of a tool"),
-    Carrier.EMAIL: gettext_noop("E-mail thread"),
+    Carrier.EMAIL: gettext_noop("Email thread"),
     Carrier.HISTORY: gettext_noop("Text pasted earlier by the user"),
 }
 CATEGORY_LABELS: Mapping[str, str] = {

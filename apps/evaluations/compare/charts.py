@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 from apps.evaluations.compare.comparison import Criterion
 from apps.evaluations.compare.dominance import FrontPoint
 from apps.evaluations.results.labels import label, money_told
+from basics.texts import number_told
 
 _ROW, _TOP = 32, 22
 _STEPS = (0.01, 0.02, 0.05, 0.1, 0.2)
@@ -86,7 +87,7 @@ def dumbbells(criteria: Sequence[Criterion], *, is_narrow: bool) -> Dumbbells:
         return round(left + (value - first) * scale, 1)
 
     count = round((last - first) / step)
-    marks = [Mark(x(first + step * n), f"{first + step * n:.2f}") for n in range(count + 1)]
+    marks = [Mark(x(first + step * n), number_told(first + step * n, 2)) for n in range(count + 1)]
     rows = [
         Dumbbell(
             label(c.name),
@@ -109,7 +110,7 @@ def dumbbells_told(criteria: Sequence[Criterion]) -> str:
     """Return the chart in words, for who cannot see it."""
     parts = [
         _("%(score)s %(a)s to %(b)s")
-        % {"score": label(c.name), "a": f"{c.a.value:.2f}", "b": f"{c.b.value:.2f}"}
+        % {"score": label(c.name), "a": number_told(c.a.value, 2), "b": number_told(c.b.value, 2)}
         for c in criteria
     ]
     return _("Mean of each score, A to B. %(scores)s.") % {"scores": ", ".join(parts)}
@@ -177,7 +178,7 @@ def front_chart(points: Sequence[FrontPoint]) -> Front | None:
     count = round((last - first) / step)
     return Front(
         columns=[Mark(x(tick * n), money_told(tick * n)) for n in range(int(most / tick + 1e-9) + 1)],
-        lines=[Mark(y(first + step * n), f"{first + step * n:.2f}") for n in range(count + 1)],
+        lines=[Mark(y(first + step * n), number_told(first + step * n, 2)) for n in range(count + 1)],
         spots=spots,
         line=" ".join(f"{a},{b}" for a, b in front) if len(front) > 1 else "",
     )
@@ -193,7 +194,7 @@ def front_told(points: Sequence[FrontPoint]) -> str:
     """Return the chart in words, for who cannot see it."""
     best = [
         _("%(arm)s with %(quality)s at %(cost)s")
-        % {"arm": p.arm.name, "quality": f"{p.quality:.2f}", "cost": money_told(p.cost_usd)}
+        % {"arm": p.arm.name, "quality": number_told(p.quality, 2), "cost": money_told(p.cost_usd)}
         for p in points
         if p.is_on_front and p.quality is not None and p.cost_usd is not None
     ]
@@ -202,5 +203,5 @@ def front_told(points: Sequence[FrontPoint]) -> str:
 
 def signed(value: float) -> str:
     """Return a change with its sign, a real minus and two decimals; 0.00 has none."""
-    text = f"{abs(value):.2f}"
-    return text if text == "0.00" else f"{'+' if value > 0 else '−'}{text}"
+    sign = "" if abs(value) < 0.005 else "+" if value > 0 else "−"
+    return number_told(abs(value), 2, sign)

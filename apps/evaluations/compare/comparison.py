@@ -21,7 +21,7 @@ from apps.evaluations.statistics.power import rows_needed, smallest_effect
 from apps.evaluations.statistics.values import Estimate, Floats
 from basics.errors import Conflict
 from basics.texts import gettext as _
-from basics.texts import ngettext
+from basics.texts import ngettext, number_told
 
 OVERALL = "overall"
 PASS = 0.75
@@ -251,7 +251,7 @@ def verdict(found: Comparison) -> tuple[str, str]:
         )
     )
     told = [
-        ground % {"count": count, "smallest": f"{found.smallest:.2f}"},
+        ground % {"count": count, "smallest": number_told(found.smallest, 2)},
         _("B better on %(wins)s, same on %(ties)s, worse on %(losses)s.")
         % {"wins": found.wins, "ties": found.ties, "losses": found.losses},
         _moves(lead),
@@ -282,7 +282,7 @@ def _unshown(found: Comparison) -> str:
             "Detecting a change of this size needs about %(count)s question.",
             "Detecting a change of this size needs about %(count)s questions.",
             found.needed,
-        ) % {"count": f"{found.needed:,}"}
+        ) % {"count": number_told(found.needed)}
     if not found.leading.change.excludes(0):
         # xgettext:no-python-format
         return _("The 95 % interval includes 0.")
@@ -291,14 +291,14 @@ def _unshown(found: Comparison) -> str:
         "The 95 %% interval excludes 0, but the test is not significant: p %(p)s, corrected for %(count)s score.",
         "The 95 %% interval excludes 0, but the test is not significant: p %(p)s, corrected for %(count)s scores.",
         count,
-    ) % {"p": f"{found.leading.p_corrected:.2f}", "count": count}
+    ) % {"p": number_told(found.leading.p_corrected, 2), "count": count}
 
 
 def stale_told(coverage: float) -> str:
     """Return what it means that so few labelled passages are still in the documents."""
     return _(
         "Only %(share)s of the labelled passages are still in the documents, so retrieval scores may have fallen because of old labels. Label the dataset again."
-    ) % {"share": f"{coverage:.0%}"}
+    ) % {"share": f"{number_told(coverage * 100)} %"}
 
 
 def _moves(criterion: Criterion) -> str:
@@ -312,9 +312,9 @@ def _moves(criterion: Criterion) -> str:
     )
     return told % {
         "score": label(criterion.name),
-        "change": f"{abs(change.value):.2f}",
-        "low": f"{change.low:.2f}",
-        "high": f"{change.high:.2f}",
+        "change": number_told(abs(change.value), 2),
+        "low": number_told(change.low, 2),
+        "high": number_told(change.high, 2),
     }
 
 
@@ -381,6 +381,6 @@ def _notes(criteria: Sequence[Criterion], a: ArmScores, b: ArmScores) -> list[st
                 "%(count)s scores are unavailable and left out.",
                 missing,
             )
-            % {"count": f"{missing:,}"}
+            % {"count": number_told(missing)}
         )
     return notes

@@ -31,6 +31,7 @@ from apps.evaluations.results.selectors import baseline_get
 from apps.evaluations.results.series import ArmScores
 from apps.evaluations.scorers.retrieval import COVERAGE_ALARM
 from basics.errors import Conflict
+from basics.texts import number_told
 from tenancy.actors import Actor
 
 PASSED, FAILED, NOT_COMPARABLE = 0, 1, 3
@@ -249,7 +250,7 @@ def _changes(
             checks.append(Check(one.name, "advisory", message, **facts))
         elif fell:
             message = _("A drop of more than %(allowed)s: %(change)s") % {
-                "allowed": f"{allowed:.3f}",
+                "allowed": number_told(allowed, 3),
                 "change": moved,
             }
             checks.append(Check(one.name, "failed", message, **facts))
@@ -270,7 +271,7 @@ def _minima(read: Calibrated, trusted: set[str], minima: Mapping[str, float]) ->
         mean = values.mean
         verdict: Verdict = "passed" if mean >= least else "failed"
         message = ngettext("%(mean)s over %(count)s row", "%(mean)s over %(count)s rows", len(values)) % {
-            "mean": f"{mean:.3f}",
+            "mean": number_told(mean, 3),
             "count": len(values),
         }
         if how := read.told(name):

@@ -23,6 +23,7 @@ from apps.evaluations.scorers.metrics import token_f1
 from apps.evaluations.statistics.preferences import bradley_terry, length_controlled_win_rate
 from apps.evaluations.statistics.values import Estimate
 from basics.texts import gettext as _
+from basics.texts import number_told
 from batches.awaited import together
 from tenancy.actors import Actor
 
@@ -223,7 +224,7 @@ def _lexical(row: Record, a: str, b: str) -> PairVerdict:
         return PairVerdict(None, reason=_("There is no reference, so no words can be counted."))
     better = "tie" if abs(first - second) < _SAME else "a" if first > second else "b"
     reason = _("Shared words with the reference: A %(a)s, B %(b)s. No model judged this.") % {
-        "a": f"{first:.2f}",
-        "b": f"{second:.2f}",
+        "a": number_told(first, 2),
+        "b": number_told(second, 2),
     }
     return PairVerdict(better, reason=reason)  # type: ignore[arg-type]

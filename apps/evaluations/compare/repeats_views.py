@@ -16,6 +16,7 @@ from apps.evaluations.compare.repeats import arm_repeats
 from apps.evaluations.results import selectors
 from apps.evaluations.results.labels import label
 from apps.evaluations.statistics.variance import Variance
+from basics.texts import number_told
 from web.requests import TenantRequest, allowed
 
 _PARTS = (
@@ -40,7 +41,7 @@ def repeats(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
         "name": label(found.score),
         "parts": _parts(found.variance),
         "pass_all": None if found.pass_all is None else round(found.pass_all * 100),
-        "means": [f"{mean:.2f}" for mean in found.means],
+        "means": [number_told(mean, 2) for mean in found.means],
         "flaky": [(one, questions.get(one.row, "")) for one in found.flaky],
         "bar": PASS,
     }

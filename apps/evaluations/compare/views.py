@@ -32,6 +32,7 @@ from apps.evaluations.results.word_diff import word_diff
 from apps.evaluations.scorers.turns import said_before
 from basics import texts
 from basics.errors import Conflict, DomainError, Missing
+from basics.texts import number_told
 from web.requests import TenantRequest, allowed
 from web.views.members import posted_id
 
@@ -152,7 +153,9 @@ def _shown(request: TenantRequest, found: Comparison, a: Arm, b: Arm) -> dict[st
         "opened": _opened(request, rows[place].row, questions, a, b) if rows else None,
         "before_url": _query(request, row=rows[place - 1].row) if place else "",
         "after_url": _query(request, row=rows[place + 1].row) if place + 1 < len(rows) else "",
-        "needs_told": ", ".join(f"{effect}: {rows_needed:,}" for effect, rows_needed in found.needs),
+        "needs_told": ", ".join(
+            f"{number_told(effect, 2)}: {number_told(rows)}" for effect, rows in found.needs
+        ),
         "can_promote": request.actor.can("evaluation.write"),
     }
 
@@ -247,7 +250,7 @@ def _figures(found: Comparison) -> list[Figure]:
             is_points=False,
         ),
         _share(
-            _("Pass rate, %(pass)s and up") % {"pass": f"{PASS:g}"},
+            _("Pass rate, %(pass)s and up") % {"pass": number_told(PASS, None)},
             found.pass_a,
             found.pass_b,
             is_points=True,
@@ -261,10 +264,10 @@ def _figures(found: Comparison) -> list[Figure]:
         figures.append(
             Figure(
                 _("Smallest detectable difference"),
-                f"{found.smallest:.2f}",
+                number_told(found.smallest, 2),
                 "",
                 ngettext("%(count)s question", "%(count)s questions", len(found.rows))
-                % {"count": f"{len(found.rows):,}"},
+                % {"count": number_told(len(found.rows))},
                 None,
                 False,
             )
@@ -276,14 +279,12 @@ def _figures(found: Comparison) -> list[Figure]:
                 _("Median time"),
                 before,
                 after,
-                f"{after:.1f} s",
-                f"{before:.1f} s",
-                f"{abs(after - before):.1f} s",
+                *(f"{number_told(s, 1)} s" for s in (after, before, abs(after - before))),
             )
         )
     if found.cost is not None:
         before, after = found.cost
-        change = f"{abs(after / before - 1):.0%}".replace("%", " %") if before else ""
+        change = f"{number_told(abs(after / before - 1) * 100)} %" if before else ""
         figures.append(
             _less(_("Cost per answer"), before, after, money_told(after), money_told(before), change)
         )
@@ -307,12 +308,12 @@ def _share(name: str, before: float, after: float, *, is_points: bool) -> Figure
     is_same = abs(change) < 0.005
     if is_points:
         values = (
-            f"{after * 100:.0f} %",
-            _("%(points)s pt") % {"points": f"{abs(change) * 100:.0f}"},
-            f"{before * 100:.0f} %",
+            f"{number_told(after * 100)} %",
+            _("%(points)s pt") % {"points": number_told(abs(change) * 100)},
+            f"{number_told(before * 100)} %",
         )
     else:
-        values = (f"{after:.2f}", f"{abs(change):.2f}", f"{before:.2f}")
+        values = (number_told(after, 2), number_told(abs(change), 2), number_told(before, 2))
     return Figure(
         name,
         values[0],

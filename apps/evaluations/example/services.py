@@ -231,7 +231,7 @@ def _wait(row: Example, reason: str) -> float:
 def _records(actor: Actor, row: Example) -> list[Any]:
     found = sample_records(actor=actor, collection=row.collection)
     if not found:
-        raise Invalid("sample_changed", _("Its documents aren't the sample's any more."))
+        raise Invalid("sample_changed", _("Its documents no longer belong to the sample."))
     return found
 
 

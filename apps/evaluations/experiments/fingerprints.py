@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from apps.collections.models import Collection, Document, DocumentStatus
 from basics.errors import Invalid
 from basics.texts import gettext as _
+from basics.texts import number_told
 from tenancy.actors import Actor
 
 
@@ -53,8 +54,8 @@ def documents_same_check(*, actor: Actor, searched: Sequence[Sequence[int] | Non
                 )
                 % {
                     "collections": ", ".join(names.values_list("name", flat=True)),
-                    "missing": f"{missing:,}",
-                    "more": f"{more:,}",
+                    "missing": number_told(missing),
+                    "more": number_told(more),
                 }
             )
 

@@ -22,6 +22,7 @@ from apps.evaluations.experiments.services import MAX_JUDGE_REPEATS, ArmSpec
 from apps.evaluations.judges.scoring import LEXICAL
 from apps.evaluations.scorers.registry import JUDGES
 from apps.evaluations.statistics.power import TYPICAL_DEVIATION, smallest_effect
+from basics.texts import number_told
 from tenancy.actors import Actor
 from tenancy.models import Tenant
 from toolloop.service import NAMES
@@ -310,8 +311,8 @@ def _reach_told(rows: int) -> str:
     if rows < 2:
         return ngettext("%(count)s row", "%(count)s rows", rows) % {"count": rows}
     return ngettext("%(count)s row, show %(change)s", "%(count)s rows, show %(change)s", rows) % {
-        "count": f"{rows:,}",
-        "change": f"{smallest_effect(TYPICAL_DEVIATION, rows):.2f}",
+        "count": number_told(rows),
+        "change": number_told(smallest_effect(TYPICAL_DEVIATION, rows), 2),
     }
 
 

@@ -35,6 +35,7 @@ from apps.evaluations.trials.batches import delivery_check, experiment_halt, tri
 from apps.evaluations.trials.services import experiment_locked
 from basics.errors import Conflict, Invalid, Missing
 from basics.texts import gettext as _
+from basics.texts import number_told
 from batches.delivery import Delivery
 from batches.services import batches_resume
 from budgets.services import job_budget_set
@@ -321,7 +322,7 @@ def _trials_create(tenant: Tenant, actor: Actor, experiment: Experiment, arms: S
             count + len(batch) <= MAX_TRIALS,
             "repeats",
             _("That is more than %(max_trials)s trials. Choose a split, fewer arms or fewer repeats.")
-            % {"max_trials": f"{MAX_TRIALS:,}"},
+            % {"max_trials": number_told(MAX_TRIALS)},
         )
     count += len(Trial.objects.bulk_create(batch))
     _require(count > 0, "split", _("This version has no rows in that split. Choose another split."))

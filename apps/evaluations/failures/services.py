@@ -16,6 +16,7 @@ from apps.evaluations.failures.selectors import arm_failures, failing_rows, reco
 from apps.evaluations.models import Arm, FailureGroups, FailureTag, Trial
 from basics.errors import Conflict, Invalid, Missing
 from basics.texts import gettext as _
+from basics.texts import number_told
 from jobs.models import ACTIVE
 from jobs.services import job_enqueue
 from runs.actors import actor_facts
@@ -58,7 +59,7 @@ def failures_collect(
                 "%(count)s rows fail, but a dataset can take at most %(max_collected)s at once. Choose a "
                 "tag or a group."
             )
-            % {"count": f"{len(chosen):,}", "max_collected": f"{MAX_COLLECTED:,}"},
+            % {"count": number_told(len(chosen)), "max_collected": number_told(MAX_COLLECTED)},
         )
     records = records_of(actor=actor, arm=arm, rows=chosen)
     come = {"experiment": arm.experiment_id, "arm": arm.pk}

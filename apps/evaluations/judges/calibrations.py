@@ -17,6 +17,7 @@ from apps.evaluations.models import Arm, JudgeCalibration, JudgeCheck, RubricVer
 from apps.evaluations.results.selectors import arm_scores
 from apps.evaluations.results.series import ArmScores, Series
 from apps.evaluations.statistics.calibration import Band
+from basics.texts import number_told
 from tenancy.actors import Actor
 
 
@@ -65,11 +66,11 @@ class Calibrated:
         ) % {
             "versions": which,
             "count": count,
-            "value": f"{b.value:.3f}",
-            "low": f"{b.low:.3f}",
-            "high": f"{b.high:.3f}",
-            "raw_before": f"{a.raw:.3f}",
-            "raw": f"{b.raw:.3f}",
+            "value": number_told(b.value, 3),
+            "low": number_told(b.low, 3),
+            "high": number_told(b.high, 3),
+            "raw_before": number_told(a.raw, 3),
+            "raw": number_told(b.raw, 3),
         }
 
 

@@ -13,6 +13,7 @@ from apps.evaluations.judges.trust import Agreement
 from apps.evaluations.results.labels import label
 from apps.evaluations.statistics.calibration import isotonic_fit, reliability
 from apps.evaluations.statistics.values import Estimate
+from basics.texts import number_told
 
 _ROW, _TOP, _LEFT, _WIDTH, _RIGHT = 36, 16, 108, 440, 16
 _SIDE, _PAD = 260, 30
@@ -64,7 +65,10 @@ def agreement_chart(found: Sequence[Agreement], bar: float) -> AgreementChart:
         _WIDTH,
         _TOP + _ROW * len(found),
         x(bar),
-        [(x(v), f"{v:g}".replace("-", "−")) for v in ([first] if first < 0 else []) + steps],
+        [
+            (x(v), number_told(abs(v), None, "−" if v < 0 else ""))
+            for v in ([first] if first < 0 else []) + steps
+        ],
         [
             AgreementRow(
                 label(one.name), _TOP + _ROW * place + 10, dot(one.judge_human), dot(one.human_human)
@@ -78,8 +82,8 @@ def agreement_told(found: Sequence[Agreement]) -> str:
     """Return the chart in words, for who cannot see it."""
     parts = []
     for one in found:
-        judge = _("unknown") if one.judge_human is None else f"{one.judge_human.value:.2f}"
-        people = _("unknown") if one.human_human is None else f"{one.human_human.value:.2f}"
+        judge = _("unknown") if one.judge_human is None else number_told(one.judge_human.value, 2)
+        people = _("unknown") if one.human_human is None else number_told(one.human_human.value, 2)
         parts.append(
             _("%(score)s: judge and people %(judge)s, people among themselves %(people)s")
             % {"score": label(one.name), "judge": judge, "people": people}
@@ -123,7 +127,7 @@ def reliability_chart(pairs: Sequence[tuple[float, float]]) -> Curve:
             "Judge %(judge)s, people %(people)s, %(count)s answers",
             p.count,
         )
-        % {"judge": f"{p.judge:.1f}", "people": f"{p.human:.1f}", "count": p.count}
+        % {"judge": number_told(p.judge, 1), "people": number_told(p.human, 1), "count": p.count}
         for p in points
     ]
     return Curve(

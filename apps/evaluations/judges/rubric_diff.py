@@ -9,6 +9,7 @@ from typing import Any, Literal
 from django.utils.translation import gettext as _
 
 from apps.evaluations.results.word_diff import Piece, word_diff
+from basics.texts import number_told
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,6 @@ def _texts(one: Mapping[str, Any]) -> list[str]:
     return [
         one["question"],
         *one["anchors"],
-        f"{one.get('weight', 1.0):g}",
+        number_told(one.get("weight", 1.0), None),
         _("none") if least is None else str(least),
     ]

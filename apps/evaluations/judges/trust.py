@@ -30,6 +30,7 @@ from apps.evaluations.statistics.agreement import (
     percent_agreement_interval,
 )
 from apps.evaluations.statistics.values import Estimate
+from basics.texts import number_told
 from tenancy.actors import Actor
 
 BAR = 0.6
@@ -121,11 +122,11 @@ class Agreement:
             )
         )
         return told % {
-            "kappa": f"{kappa.value:.2f}",
-            "low": f"{kappa.low:.2f}",
-            "high": f"{kappa.high:.2f}",
+            "kappa": number_told(kappa.value, 2),
+            "low": number_told(kappa.low, 2),
+            "high": number_told(kappa.high, 2),
             "count": self.n,
-            "bar": f"{bar:g}",
+            "bar": number_told(bar, None),
         }
 
 
@@ -195,9 +196,9 @@ def enough_told(found: Sequence[tuple[str, Estimate]]) -> str:
     )
     return told % {
         "score": name,
-        "alpha": f"{widest.value:.2f}",
-        "low": f"{widest.low:.2f}",
-        "high": f"{widest.high:.2f}",
+        "alpha": number_told(widest.value, 2),
+        "low": number_told(widest.low, 2),
+        "high": number_told(widest.high, 2),
     }
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
+
+from basics.texts import number_told
 
 _LEAST_CENTS = 0.01
 
@@ -13,18 +16,19 @@ _LEAST_CENTS = 0.01
 def money_told(usd: float) -> str:
     """Return an amount with two digits that count: cents below a dollar."""
     if not usd:
-        return "$0"
+        return number_told(0, sign="$")
     cents = usd * 100
     if usd >= 1:
-        return f"${usd:,.2f}"
+        return number_told(usd, 2, "$")
     if cents < _LEAST_CENTS:
-        return _("< %(cents)s ct") % {"cents": f"{_LEAST_CENTS:g}"}
-    return _("%(cents)s ct") % {"cents": f"{cents:.2g}"}
+        return _("< %(cents)s ct") % {"cents": number_told(_LEAST_CENTS, 2)}
+    return _("%(cents)s ct") % {"cents": number_told(cents, max(0, 1 - math.floor(math.log10(cents))))}
 
 
 def time_told(milliseconds: float) -> str:
     """Return a time in milliseconds below a second, in seconds above."""
-    return f"{milliseconds:.0f} ms" if milliseconds < 1_000 else f"{milliseconds / 1000:.1f} s"
+    is_short = milliseconds < 1_000
+    return f"{number_told(milliseconds)} ms" if is_short else f"{number_told(milliseconds / 1000, 1)} s"
 
 
 def author_told(author: str, people: Mapping[int, str] | None = None) -> str:

@@ -34,6 +34,7 @@ from apps.evaluations.scorers.attack import Attacks
 from apps.evaluations.scorers.base import Label
 from apps.evaluations.scorers.retrieval import LABELLED, label_coverage
 from basics.errors import Missing
+from basics.texts import number_told
 from batches.selectors import BatchRound, round_open
 from tenancy.actors import Actor
 
@@ -83,8 +84,8 @@ def state_told(experiment: Experiment) -> tuple[str, str]:
         return text, "ok"
     told = _("%(state)s, %(failed)s of %(all)s failed") % {
         "state": text,
-        "failed": f"{failed:,}",
-        "all": f"{total:,}",
+        "failed": number_told(failed),
+        "all": number_told(total),
     }
     return told, "all" if failed == total else "some"
 

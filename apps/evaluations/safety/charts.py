@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 
 from apps.evaluations.compare.charts import Mark
 from apps.evaluations.safety.selectors import AttackRates
+from basics.texts import number_told
 
 MOST_ARMS = 6
 _LEFT, _RIGHT, _TOP, _NAME, _STEP, _GAP = 14, 540, 6, 26, 22, 8
@@ -68,7 +69,7 @@ def rates_chart(lines: Sequence[AttackRates]) -> Rates | None:
 def rates_told(lines: Sequence[AttackRates], arms: Sequence[str]) -> str:
     """Return the chart in words, for who cannot see it."""
     parts = [
-        f"{line.label}, {name}: {share.value:.0%}"
+        f"{line.label}, {name}: {number_told(share.value * 100)} %"
         for line in lines
         for name, rate in zip(arms[:MOST_ARMS], line.rates, strict=False)
         if (share := rate.share) is not None

@@ -16,6 +16,7 @@ from apps.evaluations.attacks.values import Carrier, Category
 from apps.evaluations.safety.sourcing import materials_read, rows_read
 from basics.errors import Invalid
 from basics.texts import gettext as _
+from basics.texts import number_told
 from tenancy.actors import Actor
 from tenancy.models import Tenant
 
@@ -75,7 +76,7 @@ def suite_create(
     _require(
         0 <= seed <= MOST_SEED,
         "seed",
-        _("A seed is a whole number from 0 to %(most_seed)s.") % {"most_seed": f"{MOST_SEED:,}"},
+        _("A seed is a whole number from 0 to %(most_seed)s.") % {"most_seed": number_told(MOST_SEED)},
     )
     spec = SuiteSpec(
         carriers=[one for one in Carrier if one in carriers],
@@ -87,7 +88,7 @@ def suite_create(
     _require(
         spec.rows <= MOST_ROWS,
         "per_pair",
-        _("A suite has at most %(most_rows)s rows.") % {"most_rows": f"{MOST_ROWS:,}"},
+        _("A suite has at most %(most_rows)s rows.") % {"most_rows": number_told(MOST_ROWS)},
     )
     materials = materials_read(actor=actor, collections=collections, seed=seed) if collections else []
     _require(

@@ -20,6 +20,7 @@ from apps.evaluations.safety.forms import SuiteForm
 from apps.evaluations.safety.selectors import safety_report
 from apps.evaluations.safety.services import suite_create
 from basics.errors import Invalid, Missing
+from basics.texts import number_told
 from web.forms import add_refusal
 from web.requests import TenantRequest, allowed
 
@@ -43,7 +44,7 @@ def suite_new(request: TenantRequest, tenant_slug: str) -> HttpResponse:
                     "The suite has %(count)s rows. Choose what to test.",
                     version.row_count,
                 )
-                % {"count": f"{version.row_count:,}"},
+                % {"count": number_told(version.row_count)},
             )
             address = reverse("evaluations:create", args=[tenant_slug])
             return redirect(f"{address}?{urlencode({'suite': version.pk})}")

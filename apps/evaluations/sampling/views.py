@@ -22,6 +22,7 @@ from apps.evaluations.results.labels import label
 from apps.evaluations.sampling import selectors as reads
 from apps.evaluations.sampling import services
 from basics.errors import DomainError, Invalid
+from basics.texts import number_told
 from web.forms import add_refusal
 from web.requests import TenantRequest, allowed
 
@@ -176,7 +177,13 @@ def _panel(trend: reads.Trend) -> Panel:
         answers = ngettext(
             "%(day)s: %(mean)s, %(count)s answer", "%(day)s: %(mean)s, %(count)s answers", count
         )
-        dots.append((x, y, answers % {"day": date_format(day, "d M"), "mean": f"{mean:.2f}", "count": count}))
+        dots.append(
+            (
+                x,
+                y,
+                answers % {"day": date_format(day, "NEAR_DAY"), "mean": number_told(mean, 2), "count": count},
+            )
+        )
     told = _("%(score)s over %(days)s days: %(points)s") % {
         "score": label(trend.name),
         "days": reads.DAYS,

@@ -15,7 +15,7 @@ from apps.evaluations.scorers import metrics
 from apps.evaluations.scorers.base import NO_ANSWER, NO_REFERENCE, ScoreValue, TargetResult, unscored
 from basics.patterns import pattern_compile
 from basics.texts import gettext as _
-from basics.texts import gettext_noop
+from basics.texts import gettext_noop, number_told
 from toolloop.errors import ConfigurationError
 from toolloop.mcp.schemas import SchemaRefused, schema_check
 from toolloop.output import output_of
@@ -102,7 +102,7 @@ class Numeric(ReferenceScorer):
         if not wanted:
             return unscored(self.kind, _("The reference has no number."))
         missing = [w for w in wanted if not any(self._near(w, f) for f in found)]
-        told = ", ".join(f"{m:g}" for m in missing)
+        told = ", ".join(number_told(m, None) for m in missing)
         reason = _("Missing: %(numbers)s.") % {"numbers": told} if missing else ""
         return ScoreValue(self.kind, 1 - len(missing) / len(wanted), reason=reason)
 

@@ -16,6 +16,7 @@ from apps.evaluations.results.outcomes import outcome_of
 from apps.evaluations.results.withheld import trials_readable
 from apps.evaluations.scorers.base import TargetResult
 from basics.errors import Missing
+from basics.texts import number_told
 from tenancy.actors import Actor
 
 GOOD_VERDICTS = ("supported", "useful")
@@ -116,8 +117,8 @@ def _place(one: Mapping[str, Any]) -> str:
         return ""
     return _("%(document)s, characters %(start)s to %(end)s") % {
         "document": one.get("document") or _("Document"),
-        "start": f"{one['start']:,}",
-        "end": f"{one['end']:,}",
+        "start": number_told(one["start"]),
+        "end": number_told(one["end"]),
     }
 
 

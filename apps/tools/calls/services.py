@@ -19,6 +19,7 @@ from apps.tools.limits.counting import LIMITED, CallsLimited
 from apps.tools.toolset.direct_calls import offer_context, offer_guard, offer_tools
 from basics.errors import Conflict, Denied, Invalid
 from basics.texts import gettext as _
+from basics.texts import number_told
 from jobs.blocking import BlockingThreads
 from jobs.services import job_enqueue
 from runs.actors import actor_facts
@@ -115,7 +116,7 @@ def calls_execute(
     if sum(len(c.raw) for c in calls) > MAX_ARGUMENTS:
         raise Invalid(
             "invalid",
-            _("Arguments have at most %(most)s characters.") % {"most": f"{MAX_ARGUMENTS:,}"},
+            _("Arguments have at most %(most)s characters.") % {"most": number_told(MAX_ARGUMENTS)},
             data={"field": "tool_calls"},
         )
     guard = offer_guard(actor=actor, collections=collections)

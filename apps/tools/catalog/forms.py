@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy
 
 from apps.tools.catalog.services import MAX_TIMEOUT_S
 from apps.tools.models import ToolEntry, Toolkit
+from basics.texts import number_told
 from web.widgets import Textarea
 
 
@@ -43,7 +44,7 @@ class EntryForm(forms.Form):
         super().__init__(*args, **kwargs)
         self.fields["timeout_s"].help_text = _(
             "Maximum seconds per call, at most %(most)s; empty keeps the tool's own."
-        ) % {"most": f"{MAX_TIMEOUT_S:g}"}
+        ) % {"most": number_told(MAX_TIMEOUT_S)}
 
     def changes(self) -> dict[str, Any]:
         """Return what ``entry_set`` takes."""

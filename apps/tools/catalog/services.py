@@ -10,6 +10,7 @@ from apps.tools.models import ToolEntry
 from apps.tools.toolset.vectors import vectors_refresh
 from basics.errors import Invalid, Missing
 from basics.texts import gettext as _
+from basics.texts import number_told
 from tenancy.actors import Actor
 from tenancy.models import Tenant
 from tenancy.scope import tenant_scope
@@ -45,11 +46,12 @@ def entry_set(*, tenant: Tenant, actor: Actor, name: str, **changes: Any) -> Too
         raise _invalid("name", _("A tool's name has 1 to 64 characters."))
     for field, limit in _TEXTS.items():
         if len(changes.get(field, "")) > limit:
-            raise _invalid(field, _("Use at most %(most)s characters.") % {"most": f"{limit:,}"})
+            raise _invalid(field, _("Use at most %(most)s characters.") % {"most": number_told(limit)})
     timeout = changes.get("timeout_s")
     if timeout is not None and not 0 < timeout <= MAX_TIMEOUT_S:
         raise _invalid(
-            "timeout_s", _("Enter more than 0 and at most %(most)s seconds.") % {"most": f"{MAX_TIMEOUT_S:g}"}
+            "timeout_s",
+            _("Enter more than 0 and at most %(most)s seconds.") % {"most": number_told(MAX_TIMEOUT_S)},
         )
     tags = changes.get("tags", [])
     if (

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from basics.errors import DomainError
+from basics.texts import gettext as _
 
 if TYPE_CHECKING:
     from apps.tools.models import ToolSource, ToolVersion
@@ -113,5 +114,5 @@ def kind_get(name: str) -> SourceKind:
     """
     found = _kinds.get(name)
     if found is None:
-        raise SourceError(f"This server can't read tools of the kind “{name}”.")
+        raise SourceError(_("This server can't read tools of the kind “%(name)s”.") % {"name": name})
     return found

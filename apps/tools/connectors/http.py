@@ -24,6 +24,8 @@ from apps.tools.connectors.secrets import SourceSecret
 from basics.net_guard import GuardedTransport
 from basics.net_guard_async import AsyncGuardedTransport
 from basics.net_policy import AddressRefused, NetPolicy, system_resolver, url_check
+from basics.texts import Told, number_told
+from basics.texts import gettext as _
 
 if TYPE_CHECKING:
     from apps.tools.models import ToolSource
@@ -42,14 +44,16 @@ resolver = system_resolver
 
 
 class RequestFailed(Exception):
-    """A request got no answer that can be used; the text says why, without any secret.
+    """A request got no answer that can be used.
 
     Args:
+        text: says why, without any secret.
         may_have_arrived: the server may have done what it was asked for.
     """
 
     def __init__(self, text: str, *, may_have_arrived: bool = False) -> None:
         super().__init__(text)
+        self.message = text
         self.may_have_arrived = may_have_arrived
 
 
@@ -95,9 +99,8 @@ def host_check(source: ToolSource, url: str) -> None:
     """
     host = origin(url)[1]
     if host not in {origin(source.url)[1], *source.allowed_hosts}:
-        raise RequestFailed(
-            f"This source can't call the host “{host[:100]}”. An admin can add it to the source's hosts."
-        )
+        text = _("This source can't call the host “%(host)s”. An admin can add it to the source's hosts.")
+        raise RequestFailed(text % {"host": host[:100]})
 
 
 def secrets_apply(request: httpx2.Request, source: ToolSource, secrets: Iterable[SourceSecret]) -> None:
@@ -135,7 +138,12 @@ class Redactor:
         self._forms = sorted((f for f in forms if len(f) >= _MIN_HIDDEN), key=len, reverse=True)
 
     def text(self, text: str) -> str:
-        """Return the text without secrets."""
+        """Return the text without secrets; one that can be told in other languages still can."""
+        if isinstance(text, Told):
+            return Told(self._hidden(text), self._hidden(text.kept))
+        return self._hidden(text)
+
+    def _hidden(self, text: str) -> str:
         for form in self._forms:
             text = text.replace(form, HIDDEN)
         return text
@@ -176,9 +184,10 @@ async def request_send(
             finally:
                 await response.aclose()
     except TimeoutError as error:
-        raise RequestFailed(
-            f"The server did not answer completely within {CALL_SECONDS:g} s.", may_have_arrived=True
-        ) from error
+        text = _("The server didn't finish its answer within %(seconds)s s.") % {
+            "seconds": number_told(CALL_SECONDS)
+        }
+        raise RequestFailed(text, may_have_arrived=True) from error
     except (AddressRefused, httpx2.HTTPError, httpx2.StreamError) as error:
         raise _failed(error, hide) from None
     return _answer(response, bytes(body), hide)
@@ -198,23 +207,27 @@ def document_fetch(source: ToolSource, url: str, secrets: Sequence[SourceSecret]
     hide = Redactor(secrets)
     begun = time.monotonic()
     try:
-        for _ in range(_MAX_REDIRECTS + 1):
+        for _hop in range(_MAX_REDIRECTS + 1):
             left = DOCUMENT_SECONDS - (time.monotonic() - begun)
             answer = _get(source, url, secrets, policy, max(left, 0.1), hide)
             if not answer.location:
                 break
             url = urljoin(url, answer.location)
         else:
-            raise RequestFailed(f"The server redirects more than {_MAX_REDIRECTS} times.")
+            raise RequestFailed(
+                _("The server redirects more than %(most)s times.") % {"most": _MAX_REDIRECTS}
+            )
     except RequestFailed as error:
-        raise SourceError(f"The document could not be read. {error}") from None
-    if answer.status != 200:
-        hint = ""
-        if answer.status in (401, 403):
-            hint = " If it needs a credential, store one: it is sent along when the document is on the source's own server."
-        raise SourceError(
-            f"The document could not be read: the server answered with status {answer.status}.{hint}"
+        raise SourceError(_("The document couldn't be read. %(why)s") % {"why": error.message}) from None
+    if answer.status in (401, 403):
+        text = _(
+            "The document couldn't be read: the server answered with status %(status)s. If it needs a credential, "
+            "store one. It is sent along if the document is on the source's own server."
         )
+        raise SourceError(text % {"status": answer.status})
+    if answer.status != 200:
+        text = _("The document couldn't be read: the server answered with status %(status)s.")
+        raise SourceError(text % {"status": answer.status})
     return answer.body
 
 
@@ -253,7 +266,7 @@ def _check(response: httpx2.Response, limit: int) -> None:
     if encoding not in ("", "identity"):
         # Compressed, it could be a thousand times the size that is counted.
         raise RequestFailed(
-            "The server answered in a compressed form that was not requested.", may_have_arrived=True
+            _("The server answered in a compressed form that wasn't requested."), may_have_arrived=True
         )
     size = response.headers.get("content-length", "")
     if size.isascii() and size.isdecimal() and int(size[:20]) > limit:
@@ -261,28 +274,29 @@ def _check(response: httpx2.Response, limit: int) -> None:
 
 
 def _too_large(limit: int) -> RequestFailed:
-    return RequestFailed(
-        f"The answer has more than {limit:,} bytes. Ask for less: a filter, fewer fields or a smaller page.",
-        may_have_arrived=True,
+    text = _(
+        "The answer has more than %(most)s bytes. Ask for less: a filter, fewer fields or a smaller page."
     )
+    return RequestFailed(text % {"most": number_told(limit)}, may_have_arrived=True)
 
 
 def _failed(error: Exception, hide: Redactor) -> RequestFailed:
     if isinstance(error, AddressRefused):
         return RequestFailed(hide.text(error.message))
     if isinstance(error, httpx2.TimeoutException):
-        return RequestFailed("The server did not answer in time.", may_have_arrived=True)
-    text = hide.text(str(error))[:200] or type(error).__name__
+        return RequestFailed(_("The server didn't answer in time."), may_have_arrived=True)
+    why = hide.text(str(error))[:200] or type(error).__name__
     if isinstance(error, httpx2.ConnectError):
-        return RequestFailed(f"The server could not be reached ({text}).")
-    return RequestFailed(f"The connection to the server was lost ({text}).", may_have_arrived=True)
+        return RequestFailed(_("The server couldn't be reached (%(why)s).") % {"why": why})
+    text = _("The connection to the server was lost (%(why)s).") % {"why": why}
+    return RequestFailed(text, may_have_arrived=True)
 
 
 def _answer(response: httpx2.Response, body: bytes, hide: Redactor) -> SourceReply:
-    media_type, _, rest = response.headers.get("content-type", "").partition(";")
+    media_type, _semicolon, rest = response.headers.get("content-type", "").partition(";")
     charset = ""
     for part in rest.split(";"):
-        name, _, value = part.partition("=")
+        name, _equals, value = part.partition("=")
         if name.strip().lower() == "charset":
             charset = value.strip().strip("\"'").lower()
     is_redirect = response.status_code in _REDIRECTS

@@ -24,6 +24,7 @@ from apps.tools.connectors.version_tool import version_tool
 from apps.tools.models import ToolSource, ToolVersion
 from basics.errors import Invalid
 from basics.net_policy import AddressRefused, NetPolicy, url_check
+from basics.texts import english, kept, number_told
 from basics.texts import gettext as _
 from tenancy.database.waiting import loop_run
 from tenancy.outgoing import outgoing_policy
@@ -101,7 +102,8 @@ def source_read(source: ToolSource) -> Sequence[FoundTool]:
     try:
         definitions, problems = loop_run(_listed(source, secrets, policy))
     except TimeoutError as error:
-        raise SourceError(f"The MCP server did not list its tools within {READ_SECONDS:g} s.") from error
+        text = _("The MCP server didn't list its tools within %(seconds)s s.")
+        raise SourceError(text % {"seconds": number_told(READ_SECONDS)}) from error
     except McpError as error:
         raise SourceError(hide.text(error.message)) from error
     clean = [Definition(json.loads(hide.text(json.dumps(d.data)))) for d in definitions]
@@ -161,7 +163,7 @@ def _tool(source: ToolSource, version: ToolVersion) -> Tool:
             async with session(now, secrets, policy) as server:
                 output: ToolOutput = await _accepted(server, now, version).function(**arguments)
         except (McpError, SourceError) as error:
-            raise ToolError(hide.text(error.message)) from error
+            raise ToolError(english(kept(hide.text(error.message)))) from error
         except ToolError as error:
             raise ToolError(hide.text(error.message), error.severity) from error
         payload = None if output.payload is None else json.loads(hide.text(json.dumps(output.payload)))

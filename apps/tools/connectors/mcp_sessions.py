@@ -24,6 +24,7 @@ from apps.tools.connectors.base import SourceError
 from apps.tools.connectors.secrets import SourceSecret
 from basics.net_guard_async import AsyncGuardedTransport
 from basics.net_policy import AddressRefused, NetPolicy
+from basics.texts import gettext as _
 from toolloop.mcp import HttpTransport, McpServer, StdioTransport
 
 if TYPE_CHECKING:
@@ -128,11 +129,11 @@ def _transport(
 
 def command_refused(name: str) -> str:
     """Say why a program is not started."""
-    allowed = ", ".join(sorted(settings.MCP_COMMANDS)) or "none"
-    return (
-        f"The operator doesn't allow the command “{name[:64]}”. Only programs named in "
-        f"GROUNDWORK_MCP_COMMANDS can be started. Allowed: {allowed}."
+    text = _(
+        "The operator doesn't allow the command “%(name)s”. Only programs named in GROUNDWORK_MCP_COMMANDS can be "
+        "started. Allowed: %(allowed)s."
     )
+    return text % {"name": name[:64], "allowed": ", ".join(sorted(settings.MCP_COMMANDS)) or _("none")}
 
 
 class SourceNetwork(httpx2.AsyncBaseTransport):

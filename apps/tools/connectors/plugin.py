@@ -47,7 +47,7 @@ def plugins_available() -> dict[str, str]:
     Raises:
         SourceError: the folder cannot be used.
     """
-    return {name: where for name, (where, _) in sorted(_finders().items())}
+    return {name: where for name, (where, _load) in sorted(_finders().items())}
 
 
 def plugin_tools(name: str) -> tuple[Tool, ...]:
@@ -60,12 +60,12 @@ def plugin_tools(name: str) -> tuple[Tool, ...]:
     if found is None:
         finders = _finders()
         if name not in finders:
-            known = ", ".join(sorted(finders)) or "none"
-            raise SourceError(
-                f"This server has no plug-in “{name}”. It has: {known}. An operator installs a package with an entry "
-                f"point of the group {GROUP}, or puts a file into GROUNDWORK_PLUGIN_DIR.",
-                code="plugin_unknown",
+            text = _(
+                "This server has no plug-in “%(name)s”. It has: %(known)s. To add one, an operator installs a package "
+                "with an entry point of the group %(group)s, or puts a file into GROUNDWORK_PLUGIN_DIR."
             )
+            known = ", ".join(sorted(finders)) or _("none")
+            raise SourceError(text % {"name": name, "known": known, "group": GROUP}, code="plugin_unknown")
         found = _loaded[name] = _load(name, finders[name][1])
     if isinstance(found, SourceError):
         raise found
@@ -85,18 +85,18 @@ def _load(name: str, load: Callable[[], Any]) -> tuple[Tool, ...] | SourceError:
         # Code of others: whatever it raises, the workspace's other tools must go on.
         log.exception("plugin_failed", plugin=name)
         what = error.message if isinstance(error, ToolloopError) else type(error).__name__
-        return SourceError(
-            f"The plug-in “{name}” cannot be loaded ({what}); the server's log says more. The operator must repair it and "
-            "start the processes again.",
-            code="plugin_failed",
+        text = _(
+            "The plug-in “%(name)s” can't be loaded (%(why)s); the server's log says more. An operator must repair it "
+            "and restart the server."
         )
+        return SourceError(text % {"name": name, "why": what}, code="plugin_failed")
     odd = next((one for one in tools if not isinstance(one, Tool)), None)
     if odd is not None or not tools:
-        what = "no tool" if odd is None else f"{type(odd).__name__} among its tools"
-        return SourceError(
-            f"The plug-in “{name}” gives {what}: it must give objects that @tool of toolloop.tools makes.",
-            code="plugin_failed",
+        text = _(
+            "The plug-in “%(name)s” must return objects made by @tool of toolloop.tools. It returned: %(found)s."
         )
+        what = _("nothing") if odd is None else type(odd).__name__
+        return SourceError(text % {"name": name, "found": what}, code="plugin_failed")
     return tools
 
 
@@ -118,17 +118,16 @@ def _files(folder: Path | None) -> list[Path]:
     try:
         if folder.stat().st_mode & stat.S_IWOTH:
             raise SourceError(
-                "Anyone on the server can write to the plug-in folder, so nothing is loaded from it. The "
-                "operator must remove that permission.",
+                _(
+                    "Anyone on the server can write to the plug-in folder, so nothing is loaded from it. An operator "
+                    "must remove that permission."
+                ),
                 code="plugin_folder_open",
             )
         paths = sorted(folder.glob("*.py"))
     except OSError as error:
-        raise SourceError(
-            f"The plug-in folder can't be read ({error.strerror}): the operator must look at "
-            f"GROUNDWORK_PLUGIN_DIR.",
-            code="plugin_folder_unreadable",
-        ) from error
+        text = _("The plug-in folder can't be read (%(why)s). An operator must check GROUNDWORK_PLUGIN_DIR.")
+        raise SourceError(text % {"why": error.strerror}, code="plugin_folder_unreadable") from error
     return [path for path in paths if path.is_file() and _NAME.fullmatch(path.stem)]
 
 
@@ -166,10 +165,8 @@ def source_check(source: ToolSource) -> None:
             raise _invalid(field, _("A plug-in is code on this server. Leave this empty."))
     known = plugins_available()
     if name not in known:
-        raise _invalid(
-            "settings",
-            f"There is no plug-in “{name[:64]}”. This server has: {', '.join(known) or 'none'}.",
-        )
+        text = _("There is no plug-in “%(name)s”. This server has: %(known)s.")
+        raise _invalid("settings", text % {"name": name[:64], "known": ", ".join(known) or _("none")})
 
 
 def _invalid(field: str, message: str) -> Invalid:
@@ -181,7 +178,8 @@ def source_read(source: ToolSource) -> Sequence[FoundTool]:
     found = [_found(source, tool) for tool in plugin_tools(str(source.settings.get("plugin", "")))]
     long = next((tool.name for tool in found if len(tool.name) > 64), None)
     if long is not None:
-        raise SourceError(f"“{long}” has more than 64 characters: give the source a shorter name.")
+        text = _("“%(name)s” has more than 64 characters. Give the source a shorter name.")
+        raise SourceError(text % {"name": long})
     return found
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from apps.tools.connectors.base import SourceError
 from apps.tools.models import ToolCredential, ToolSource
 from basics.net_policy import NetPolicy
+from basics.texts import gettext as _
 from tenancy import crypto
 from tenancy.crypto import Secret
 from tenancy.outgoing import outgoing_policy
@@ -40,7 +41,7 @@ def secrets_read(tenant_id: int, source_id: int) -> Sequence[SourceSecret]:
         ]
     except crypto.DecryptionError as error:
         raise SourceError(
-            "A stored credential can no longer be read. An admin must enter it again.",
+            _("A stored credential can no longer be read. An admin must enter it again."),
             code="credential_unreadable",
         ) from error
 
@@ -57,5 +58,5 @@ def source_now(tenant_id: int, pk: int) -> tuple[ToolSource, Sequence[SourceSecr
     rows = ToolSource.objects.filter(tenant_id=tenant_id, pk=pk, is_enabled=True).defer("document")
     source = rows.first()
     if source is None:
-        raise SourceError("The source of this tool was switched off in this workspace.")
+        raise SourceError(_("The source of this tool was switched off in this workspace."))
     return source, secrets_read(tenant_id, pk), outgoing_policy(tenant_id)

@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy
 from apps.tools.limits.counting import groups_of, period_ends, period_start
 from apps.tools.models import ToolLimit, ToolLimitUse
 from basics.errors import Missing
+from basics.texts import number_told
 from tenancy.actors import Actor
 from tenancy.models import ApiKey, RateBucket, RateLimit, User
 
@@ -158,7 +159,7 @@ def _rate(
         "requests",
         row.pk,
         _whose(row),
-        _("REST requests at once, refilled with %(rate)s a minute") % {"rate": f"{row.per_minute:,}"},
+        _("REST requests at once, refilled with %(rate)s a minute") % {"rate": number_told(row.per_minute)},
         "",
         row.burst,
         round(used.get(top, 0)),

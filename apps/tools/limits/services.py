@@ -9,6 +9,7 @@ from django.db import transaction
 from apps.tools.models import ToolLimit
 from basics.errors import Invalid, Missing
 from basics.texts import gettext as _
+from basics.texts import number_told
 from tenancy.actors import Actor
 from tenancy.models import ApiKey, Membership, Tenant
 from tenancy.scope import tenant_scope
@@ -53,7 +54,7 @@ def tool_limit_set(
         if value not in kinds:
             raise _invalid(field, _("Use one of %(known)s.") % {"known": ", ".join(kinds)})
     if not 1 <= calls <= MAX_CALLS:
-        raise _invalid("calls", _("Give 1 to %(most)s calls.") % {"most": f"{MAX_CALLS:,}"})
+        raise _invalid("calls", _("Give 1 to %(most)s calls.") % {"most": number_told(MAX_CALLS)})
     target = target.strip()
     if (target_kind == ToolLimit.Target.ALL) != (not target) or len(target) > 120:
         raise _invalid("target", _("Name the tool or group; all tools need no name."))

@@ -17,6 +17,7 @@ from apps.tools.policy.reasons import DEFAULT_NOTE
 from apps.tools.toolset.bundles import BUILTIN, COLLECTIONS
 from basics.errors import Invalid, Missing
 from basics.texts import gettext as _
+from basics.texts import number_told
 from runs.models import ApproverKind
 from tenancy.actors import Actor
 from tenancy.models import ApiKey, Membership, Role, Tenant
@@ -105,7 +106,7 @@ def grant_create(
             raise _invalid(field, _("Use one of %(known)s.") % {"known": ", ".join(kinds)})
     target = target.strip()
     if (target_kind == ToolGrant.Target.TOOLKIT) != (toolkit is not None):
-        raise _invalid("toolkit", _("Choose a toolkit if, and only if, the rule is for a toolkit."))
+        raise _invalid("toolkit", _("Choose a toolkit only for a rule about a toolkit; it needs one."))
     if (toolkit is None) == (not target) or len(target) > 120 or "\x00" in target:
         raise _invalid("target", _("Name the tool, group or pattern; a toolkit needs no name."))
     conditions = [] if arguments is None else arguments
@@ -126,13 +127,15 @@ def grant_create(
     ):
         raise _invalid("approver_kind", _("Only a rule that asks can name an approver."))
     if approval_hours is not None and not 1 <= approval_hours <= MAX_APPROVAL_HOURS:
-        raise _invalid("approval_hours", _("Give 1 to %(most)s hours.") % {"most": f"{MAX_APPROVAL_HOURS:,}"})
+        raise _invalid(
+            "approval_hours", _("Give 1 to %(most)s hours.") % {"most": number_told(MAX_APPROVAL_HOURS)}
+        )
     with tenant_scope(tenant.pk):
         if ToolGrant.objects.filter(tenant=tenant).count() >= MAX_GRANTS:
             raise _invalid(
                 "effect",
                 _("This workspace already has %(most)s rules. Remove one first.")
-                % {"most": f"{MAX_GRANTS:,}"},
+                % {"most": number_told(MAX_GRANTS)},
             )
         _check_subject(tenant, subject_kind, subject)
         _check_approver(tenant, approver_kind, approver)

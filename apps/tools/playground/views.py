@@ -26,6 +26,7 @@ from apps.tools.policy.sentences import grant_sentence
 from apps.tools.sources.selectors import contract_test_list, version_list
 from apps.tools.toolset.selectors import grant_list
 from basics.errors import Invalid
+from basics.texts import number_told
 from runs.call_log import CallChoice, call_log
 from tenancy.models import AuditEvent
 from toolloop.messages import ToolCall
@@ -52,7 +53,7 @@ def tool_try(request: TenantRequest, tenant_slug: str, name: str) -> HttpRespons
     sent = {key: str(value) for key, value in request.POST.items()}
     if sum(map(len, sent.values())) > MAX_ARGUMENTS:
         raise Invalid(
-            "invalid", _("Arguments have at most %(most)s characters.") % {"most": f"{MAX_ARGUMENTS:,}"}
+            "invalid", _("Arguments have at most %(most)s characters.") % {"most": number_told(MAX_ARGUMENTS)}
         )
     do, _colon, rest = sent.get("do", "").partition(":")
     outcome: dict[str, Any] = {}

@@ -11,6 +11,7 @@ from apps.tools.connectors.http import origin
 from apps.tools.models import ToolCredential, ToolSource
 from apps.tools.sources.services import invalid, source_locked
 from basics.errors import Missing
+from basics.texts import number_told
 from tenancy import crypto
 from tenancy.actors import Actor
 from tenancy.models import Tenant
@@ -63,7 +64,8 @@ def credential_set(
     if not secret or len(secret) > MAX_SECRET or not secret.isascii() or not secret.isprintable():
         raise invalid(
             "secret",
-            _("A credential is one line of 1 to %(most)s characters of ASCII.") % {"most": f"{MAX_SECRET:,}"},
+            _("A credential is one line of 1 to %(most)s characters of ASCII.")
+            % {"most": number_told(MAX_SECRET)},
         )
     with tenant_scope(tenant.pk):
         row_source = source_locked(tenant, source)

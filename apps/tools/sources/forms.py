@@ -13,6 +13,7 @@ from apps.tools.models import ContractTest, ToolCredential, ToolSource
 from apps.tools.sources.credentials import MAX_SECRET
 from apps.tools.sources.services import MAX_DOCUMENT
 from basics.errors import DomainError
+from basics.texts import number_told
 from web.widgets import Textarea
 
 
@@ -92,7 +93,7 @@ class SourceForm(forms.Form):
             return ""
         if found.size > MAX_DOCUMENT:
             raise forms.ValidationError(
-                _("A document has at most %(most)s bytes.") % {"most": f"{MAX_DOCUMENT:,}"}
+                _("A document has at most %(most)s bytes.") % {"most": number_told(MAX_DOCUMENT)}
             )
         try:
             return str(found.read().decode("utf-8-sig"))

@@ -15,6 +15,7 @@ from apps.tools.models import ToolSource
 from apps.tools.toolset.bundles import bundle_list
 from basics.errors import Invalid, Missing
 from basics.texts import gettext as _
+from basics.texts import number_told
 from jobs.models import Job
 from jobs.services import job_enqueue
 from tenancy.actors import Actor
@@ -230,7 +231,7 @@ def json_checked(field: str, value: Any) -> dict[str, Any]:
     except (TypeError, ValueError, RecursionError) as error:
         raise invalid(field, _("This cannot be written as JSON, or is nested too deeply.")) from error
     if size > MAX_JSON:
-        raise invalid(field, _("Use at most %(most)s characters.") % {"most": f"{MAX_JSON:,}"})
+        raise invalid(field, _("Use at most %(most)s characters.") % {"most": number_told(MAX_JSON)})
     return dict(stored)
 
 
@@ -271,7 +272,7 @@ def _fill(row: ToolSource, values: Mapping[str, Any]) -> None:
             raise invalid(
                 field,
                 _("A document has at most %(most)s characters, and no NUL among them.")
-                % {"most": f"{MAX_DOCUMENT:,}"},
+                % {"most": number_told(MAX_DOCUMENT)},
             )
         elif field == "settings":
             value = json_checked(field, value)

@@ -16,7 +16,7 @@ from apps.tools.sources.services import invalid, source_locked
 from apps.tools.toolset.vectors import vectors_refresh
 from basics.errors import Conflict, Missing
 from basics.texts import gettext as _
-from basics.texts import ngettext, shortened
+from basics.texts import ngettext, number_told, shortened
 from tenancy.actors import Actor
 from tenancy.models import Tenant
 from tenancy.scope import tenant_scope
@@ -65,7 +65,7 @@ def versions_store(
         if len(found) > MAX_TOOLS:
             raise SourceError(
                 _("It has %(n)s tools; a source can have at most %(most)s.")
-                % {"n": f"{len(found):,}", "most": f"{MAX_TOOLS:,}"}
+                % {"n": number_told(len(found)), "most": number_told(MAX_TOOLS)}
             )
         report = _store(row, by_name, accept_all)
         row.document, row.settings = text_storable(read.document), json_storable(read.settings)
@@ -275,7 +275,7 @@ def _versions(
     """Return the versions of these ids, of tools that differ, in order of their names. Raises Invalid, Missing."""
     wanted = set(pks)
     if not 0 < len(wanted) <= MAX_AT_ONCE:
-        raise invalid("versions", _("Choose 1 to %(most)s versions.") % {"most": f"{MAX_AT_ONCE:,}"})
+        raise invalid("versions", _("Choose 1 to %(most)s versions.") % {"most": number_told(MAX_AT_ONCE)})
     rows = ToolVersion.objects.filter(tenant=tenant, pk__in=wanted).order_by("tool_name", "pk")
     if source is not None:
         rows = rows.filter(source_id=source)

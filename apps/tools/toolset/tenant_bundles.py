@@ -14,6 +14,7 @@ from apps.tools.connectors.making import source_tools
 from apps.tools.connectors.version_tool import tool_refusing
 from apps.tools.models import ToolSource, ToolVersion
 from apps.tools.toolset.bundles import Bundle, CallScope, bundle_list
+from basics.texts import english, kept
 from tenancy.actors import Actor
 from toolloop.tools import Tool
 from toolloop.tools.context import ToolDefinitionError
@@ -58,7 +59,7 @@ def _tools(source: ToolSource, versions: Sequence[ToolVersion]) -> list[Tool]:
         if len(versions) > 1:
             return [tool for version in versions for tool in _tools(source, [version])]
         log.warning("tool_unusable", source=source.pk, tool=versions[0].tool_name, error=error.message)
-        return _refusing(source, versions[0], error.message)
+        return _refusing(source, versions[0], english(kept(error.message)))
 
 
 def _refusing(source: ToolSource, version: ToolVersion, why: str) -> list[Tool]:

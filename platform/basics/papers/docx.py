@@ -11,7 +11,7 @@ import zipfile
 from collections.abc import Iterable, Sequence
 from xml.sax.saxutils import escape, quoteattr
 
-from basics.papers.model import Block, Note, Paper, Picture, Run, is_right_to_left, runs_text, writable
+from basics.papers.model import Align, Block, Note, Paper, Picture, Run, is_right_to_left, runs_text, writable
 
 MEDIA_TYPE = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 _W = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
@@ -86,7 +86,7 @@ class _Writer:
             case "item":
                 return self._item(block, said)
             case "table":
-                return self._table(block.rows)
+                return self._table(block.rows, block.aligns)
             case "picture" if block.picture is not None:
                 caption = _paragraph("Small", self._runs(block.runs), said) if block.runs else ""
                 return self._picture(block.picture) + caption
@@ -129,7 +129,7 @@ class _Writer:
         sign = {"todo": "☐ ", "done": "☑ "}.get(block.mark, "")
         return _paragraph("ListParagraph", _text(sign) + self._runs(block.runs), said, _indent(block.level))
 
-    def _table(self, rows: Sequence[Sequence[Sequence[Run]]]) -> str:
+    def _table(self, rows: Sequence[Sequence[Sequence[Run]]], aligns: Sequence[Align]) -> str:
         columns = max((len(row) for row in rows), default=0)
         if not columns:
             return ""
@@ -139,17 +139,22 @@ class _Writer:
         written = []
         for place, row in enumerate(rows):
             head = "<w:trPr><w:cantSplit/><w:tblHeader/></w:trPr>" if place == 0 else ""
-            cells = [*row, *[()] * (columns - len(row))]
-            written.append(f"<w:tr>{head}{''.join(self._cell(runs, place == 0) for runs in cells)}</w:tr>")
+            cells = zip([*row, *[()] * (columns - len(row))], [*aligns, *[""] * columns], strict=False)
+            written.append(
+                f"<w:tr>{head}{''.join(self._cell(runs, place == 0, align) for runs, align in cells)}</w:tr>"
+            )
         grid = f'<w:gridCol w:w="{9298 // columns}"/>' * columns
         return (
             '<w:tbl><w:tblPr><w:tblStyle w:val="TableGrid"/><w:tblW w:w="5000" w:type="pct"/></w:tblPr>'
             f"<w:tblGrid>{grid}</w:tblGrid>{''.join(written)}</w:tbl><w:p/>"
         )
 
-    def _cell(self, runs: Sequence[Run], is_head: bool) -> str:
+    def _cell(self, runs: Sequence[Run], is_head: bool, align: str) -> str:
         style = "TableHead" if is_head else "TableText"
-        return f'<w:tc><w:tcPr><w:tcW w:w="0" w:type="auto"/></w:tcPr>{_paragraph(style, self._runs(runs), runs_text(runs))}</w:tc>'
+        # "right" is the end of a line: Word turns it round where a paragraph runs from right to left.
+        place = f'<w:jc w:val="{align}"/>' if align else ""
+        text = _paragraph(style, self._runs(runs), runs_text(runs), place)
+        return f'<w:tc><w:tcPr><w:tcW w:w="0" w:type="auto"/></w:tcPr>{text}</w:tc>'
 
     def _runs(self, runs: Iterable[Run]) -> str:
         return "".join(map(self._run, runs))
@@ -195,9 +200,9 @@ def _paragraph(style: str, inner: str, said: str, place: str = "") -> str:
     """Return a paragraph; what runs from right to left says so, by itself and in each of its runs."""
     named = f'<w:pStyle w:val="{style}"/>' if style else ""
     turned = is_right_to_left(said)
-    # The schema has an order: style, numbers, direction, indent.
-    numbers, indent = ("", place) if place.startswith("<w:ind") else (place, "")
-    properties = named + numbers + ("<w:bidi/>" if turned else "") + indent
+    # The schema has an order: style, numbers, direction, indent or alignment.
+    numbers, after = (place, "") if place.startswith("<w:numPr") else ("", place)
+    properties = named + numbers + ("<w:bidi/>" if turned else "") + after
     return f"<w:p>{f'<w:pPr>{properties}</w:pPr>' if properties else ''}{inner}</w:p>"
 
 

@@ -43,6 +43,11 @@ class Picture:
     alt: str
 
 
+Align = Literal["", "center", "right"]
+"""Where the lines of a cell stand: at the start, in the middle, or at the end, which is the left in a right-to-left text."""
+_ALIGNS: Mapping[str, Align] = {"text-align:center": "center", "text-align:right": "right"}
+
+
 @dataclass(frozen=True, slots=True)
 class Block:
     """A block of a document.
@@ -53,6 +58,7 @@ class Block:
         mark: ``bullet``, ``number``, ``todo`` or ``done``; "" where an item goes on.
         number: of a numbered item.
         rows: cells of runs; the first row is the head.
+        aligns: of a table: where the text of each column stands; where it begins if nothing is given.
         picture: of a ``picture``, which has its caption as runs.
     """
 
@@ -62,6 +68,7 @@ class Block:
     mark: str = ""
     number: int = 0
     rows: Sequence[Sequence[Sequence[Run]]] = ()
+    aligns: Sequence[Align] = ()
     picture: Picture | None = None
 
 
@@ -162,6 +169,7 @@ class Reader:
         self._quotes, self._sign, self._mark = 0, "", ""
         self._number = 0
         self._rows: list[list[Sequence[Run]]] | None = None
+        self._aligns: list[Align] = []
 
     def blocks(self, tokens: Sequence[Token]) -> list[Block]:
         """Return the blocks of a text."""
@@ -183,11 +191,11 @@ class Reader:
                 case "blockquote_open" | "blockquote_close":
                     self._quotes += token.nesting
                 case "table_open":
-                    self._rows = []
+                    self._rows, self._aligns = [], []
                 case "tr_open" if self._rows is not None:
                     self._rows.append([])
                 case "table_close":
-                    self._blocks.append(Block("table", rows=self._rows or ()))
+                    self._blocks.append(Block("table", rows=self._rows or (), aligns=self._aligns))
                     self._rows = None
                 case "fence" | "code_block":
                     self._blocks.append(
@@ -213,6 +221,8 @@ class Reader:
             self._blocks.append(Block("heading", runs, int(opens.tag[1])))
         elif self._rows is not None:
             self._rows[-1].append(runs)
+            if opens.type == "th_open":
+                self._aligns.append(_ALIGNS.get(str(opens.attrGet("style") or ""), ""))
         elif self._lists:
             task = next((c.content for c in inline.children or [] if c.type == "task"), "")
             mark = {"0": "todo", "1": "done"}.get(task, self._mark)

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from reportlab.lib.enums import TA_RIGHT
+from reportlab.lib.enums import TA_CENTER, TA_LEFT, TA_RIGHT
 from reportlab.lib.pagesizes import A4
 from reportlab.lib.styles import ParagraphStyle
 from reportlab.pdfbase.pdfmetrics import stringWidth
@@ -21,6 +21,7 @@ from reportlab.platypus.tables import TableStyle
 
 from basics.papers.fonts import BOLD, ITALIC, MONO, TEXT, Chooser
 from basics.papers.model import (
+    Align,
     Block,
     Note,
     Paper,
@@ -98,7 +99,7 @@ class _Setter:
                     fixed = line.expandtabs(4).replace(" ", "\u00a0") or "\u00a0"
                     yield from self._flows([Run(fixed, code=True)], 8.5, left + 6)
             case "table":
-                yield from self._table(block.rows)
+                yield from self._table(block.rows, block.aligns)
             case "picture" if block.picture is not None:
                 yield from self._picture(block.picture, block.runs)
             case "rule":
@@ -141,17 +142,21 @@ class _Setter:
         quote = f" “{note.quote[:_QUOTE_MOST].rstrip()}{' […]' if cut else ''}”" if note.quote else ""
         return self.paragraph([Run(f"{number} "), Run(note.title, bold=True), Run(quote)], 8)
 
-    def paragraph(self, runs: Sequence[Run], size: float, left: float = 0, sign: str = "") -> Paragraph:
+    def paragraph(
+        self, runs: Sequence[Run], size: float, left: float = 0, sign: str = "", align: str = ""
+    ) -> Paragraph:
         """Return a paragraph.
 
         Args:
             left: how far it is indented; its sign, such as a list's point, stands to the left of it.
+            align: of a cell, see ``Align``.
         """
         said = runs_text(runs)
         style = ParagraphStyle("", fontName=TEXT, fontSize=size, leading=size * 1.42, splitLongWords=1)
         if is_right_to_left(said):
-            style.alignment = TA_RIGHT
+            style.alignment = {"center": TA_CENTER, "right": TA_LEFT}.get(align, TA_RIGHT)
             return Paragraph(self._turned(runs, size, WIDTH - left, sign), style)
+        style.alignment = {"center": TA_CENTER, "right": TA_RIGHT}.get(align, TA_LEFT)
         if _CJK.search(said):
             style.wordWrap = "CJK"  # lines may break between any two of its characters
         if sign:
@@ -205,7 +210,7 @@ class _Setter:
         stretches = self._chooser.stretches(text, TEXT)
         return "".join(f'<font name="{font}">{escape(part, quote=False)}</font>' for part, font in stretches)
 
-    def _table(self, rows: Sequence[Sequence[Sequence[Run]]]) -> Iterator[Flow]:
+    def _table(self, rows: Sequence[Sequence[Sequence[Run]]], aligns: Sequence[Align]) -> Iterator[Flow]:
         """Set each row by itself: rows stay whole, and their footnotes with them."""
         columns = max((len(row) for row in rows), default=0)
         if columns > _COLUMNS_MOST:  # they would be narrower than a word: a row is a line
@@ -218,9 +223,12 @@ class _Setter:
         for place, row in enumerate(rows):
             cells = [
                 self.paragraph(
-                    [r if r.note or place else Run(r.text, bold=True) for r in cell], size, WIDTH - width + 8
+                    [r if r.note or place else Run(r.text, bold=True) for r in cell],
+                    size,
+                    WIDTH - width + 8,
+                    align=align,
                 )
-                for cell in row
+                for cell, align in zip(row, [*aligns, *[""] * columns], strict=False)
             ]
             style = [
                 ("GRID", (0, 0), (-1, -1), 0.4, "#bbbbbb"),

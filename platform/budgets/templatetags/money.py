@@ -6,6 +6,7 @@ from decimal import Decimal
 
 from django import template
 from django.template.defaultfilters import floatformat
+from django.utils.translation import get_language_bidi
 
 register = template.Library()
 
@@ -18,7 +19,9 @@ def dollars(amount: Decimal | float | None, places: int | str) -> str:
         amount: in US dollars. None gives "", so that no sign is left alone.
         places: decimal places, as ``floatformat`` takes them; ``"2g"`` groups thousands.
     """
-    return f"${floatformat(amount, places)}" if amount is not None else ""
+    # In a line of Arabic the sign would go to the other side of its number.
+    mark = "\u200e" if get_language_bidi() else ""
+    return f"{mark}${floatformat(amount, places)}" if amount is not None else ""
 
 
 @register.filter(is_safe=True)

@@ -68,8 +68,10 @@ RULES: Final = (
         "workers_lost",
         ">",
         0,
-        gettext_lazy("A worker vanished without an orderly end."),
-        gettext_lazy("Look for a kill for memory, or a machine that went away. Its jobs were taken over."),
+        gettext_lazy("A worker ended without shutting down properly."),
+        gettext_lazy(
+            "Check whether it ran out of memory or its machine went away. Its jobs were taken over."
+        ),
     ),
     AlertRule(
         "GroundworkQueueOld",

@@ -179,7 +179,7 @@ def answer_take(*, connection: SsoConnection, token: str, request_id: str) -> di
 
 def not_ours() -> Invalid:
     """Return the refusal of an answer that no sign-in of this browser waits for, with ``stored`` for the audit log."""
-    message = gettext_noop("This answer belongs to no sign-in of this browser. Start again.")
+    message = gettext_noop("This answer doesn't belong to a sign-in in this browser. Start again.")
     return Invalid("sso_state", _(message), data={"stored": message})
 
 

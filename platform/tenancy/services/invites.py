@@ -1,4 +1,4 @@
-"""Invitations by link: signed, expiring, for one e-mail address, used once."""
+"""Invitations by link: signed, expiring, for one email address, used once."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def invite_create(
         validate_email(email)
     except ValidationError:
         raise Invalid(
-            "invalid", _("“%(email)s” isn't an e-mail address.") % {"email": email}, data={"field": "email"}
+            "invalid", _("“%(email)s” isn't an email address.") % {"email": email}, data={"field": "email"}
         ) from None
     with tenant_scope(tenant.pk):
         lock_members(tenant)
@@ -128,7 +128,7 @@ def invite_accept(*, user: User, token: str) -> Membership:
         if user.email.lower() != invite.email.lower():
             raise Denied(
                 "invite_other_email",
-                _("This invitation is for another e-mail address. Sign in with the address it was sent to."),
+                _("This invitation is for another email address. Sign in with the address it was sent to."),
             )
         if invite.invited_by_id is not None:
             _require_inviter(invite)

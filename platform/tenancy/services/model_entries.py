@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy
 
 from basics.errors import Invalid, Missing
 from basics.texts import gettext as _
+from basics.texts import number_told
 from tenancy.actors import Actor
 from tenancy.models import ModelEntry, Tenant
 from tenancy.scope import tenant_scope
@@ -173,7 +174,7 @@ def _checked_tokens(field: str, value: int | None) -> int | None:
         raise _invalid(
             field,
             _("Enter a number of tokens from 1 to %(most)s, or leave it empty.")
-            % {"most": f"{MAX_TOKENS:,}"},
+            % {"most": number_told(MAX_TOKENS)},
         )
     return value
 
@@ -214,7 +215,8 @@ def _checked_price(key: str, value: Any) -> float | None:
     ):
         raise _invalid(
             "prices",
-            _("A price is USD per million tokens, from 0 to %(most)s.") % {"most": f"{MAX_PRICE_USD:,.0f}"},
+            _("A price is USD per million tokens, from 0 to %(most)s.")
+            % {"most": number_told(MAX_PRICE_USD)},
         )
     return float(value)
 

@@ -8,6 +8,7 @@ from django.db import transaction
 
 from basics.errors import Invalid, Missing
 from basics.texts import gettext as _
+from basics.texts import number_told
 from tenancy.actors import Actor
 from tenancy.models import ApiKey, Membership, RateLimit, Tenant
 from tenancy.scope import tenant_scope
@@ -41,7 +42,9 @@ def rate_limit_set(
     if kind not in RateLimit.Kind.values:
         raise _invalid("kind", _("Use one of %(known)s.") % {"known": ", ".join(RateLimit.Kind.values)})
     if not 1 <= per_minute <= MAX_PER_MINUTE:
-        raise _invalid("per_minute", _("Give 1 to %(most)s requests.") % {"most": f"{MAX_PER_MINUTE:,}"})
+        raise _invalid(
+            "per_minute", _("Give 1 to %(most)s requests.") % {"most": number_told(MAX_PER_MINUTE)}
+        )
     if (user is not None and kind != "member") or (api_key is not None and kind != "key"):
         raise _invalid(
             "kind", _("A member limit needs a member, a key limit a key, and a workspace limit neither.")

@@ -10,6 +10,8 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from django.utils.formats import get_format
+
 from basics.formulas import FORMULA_STARTS
 from toolloop.tools.charting import Chart, Series
 from web.charts.scale import Tick, round_step
@@ -249,15 +251,19 @@ def _said(chart: Chart, series: Series, place: str, value: float) -> str:
 
 def number_said(value: float) -> str:
     """Return a number in full, as a table shows it."""
-    return f"{value:,.10g}".replace(",", "\u202f") if abs(value) >= 10_000 else f"{value:.10g}"
+    return _local(f"{value:,.10g}".replace(",", "\u202f") if abs(value) >= 10_000 else f"{value:.10g}")
 
 
 def number_short(value: float, digits: int = 4) -> str:
     """Return a number as an axis shows it, with at most so many digits: 950, 1.2k, 3.4M."""
     for limit, suffix in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e4, "k")):
         if abs(value) >= limit:
-            return f"{value / (1e3 if suffix == 'k' else limit):.{digits}g}{suffix}"
-    return f"{value:.{digits}g}"
+            return _local(f"{value / (1e3 if suffix == 'k' else limit):.{digits}g}{suffix}")
+    return _local(f"{value:.{digits}g}")
+
+
+def _local(number: str) -> str:
+    return number.replace(".", str(get_format("DECIMAL_SEPARATOR")))
 
 
 def _cut(text: str, most: int) -> str:

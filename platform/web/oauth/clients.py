@@ -22,6 +22,7 @@ from basics.errors import DomainError
 from basics.net_guard import GuardedTransport
 from basics.net_policy import AddressRefused, NetPolicy, url_check
 from basics.texts import gettext as _
+from basics.texts import number_told
 from tenancy.models import Tenant
 from tenancy.outgoing import outgoing_policy
 
@@ -200,7 +201,7 @@ def document_fetch(url: str, policy: NetPolicy) -> bytes:
                     raise ClientRefused(
                         "invalid_client",
                         _("The client's document is larger than %(max_bytes)s bytes.")
-                        % {"max_bytes": f"{MAX_DOCUMENT:,}"},
+                        % {"max_bytes": number_told(MAX_DOCUMENT)},
                     )
     except AddressRefused as refused:
         raise ClientRefused("invalid_client", refused.message) from refused

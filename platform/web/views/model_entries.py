@@ -9,6 +9,7 @@ from django.contrib import messages
 from django.utils.translation import gettext as _
 
 from basics.errors import DomainError, Missing
+from basics.texts import number_told
 from runs.providers import EXTRACTIVE, catalog_for, models_and_catalog
 from tenancy import services
 from tenancy.models import ModelEntry
@@ -40,7 +41,7 @@ class ModelShown:
         if not self.info.prices:
             return ""
         first = self.info.prices[0]
-        return f"${first.input:g} / ${first.output:g}"
+        return " / ".join(number_told(price, None, "$") for price in (first.input, first.output))
 
 
 def model_lines(request: TenantRequest) -> list[ModelShown]:

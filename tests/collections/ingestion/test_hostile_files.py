@@ -14,6 +14,7 @@ import pytest
 from apps.collections.ingestion.chunking import chunk_document
 from apps.collections.ingestion.extraction import document_extract
 from apps.collections.ingestion.types import FailureCode, ReaderLimits, ReadFailure
+from apps.collections.models.document import UNREADABLE
 from tests.collections.ingestion import office_files as make
 
 MB = 1024 * 1024
@@ -360,3 +361,9 @@ def test_file_ends_as_it_should_when_it_is_hostile(tmp_path, name, write, ends):
         assert all(len(c.indexed_text) <= 4000 for c in chunks)
     assert end in ends, end
     assert said.endswith("."), said
+
+
+def test_what_no_retry_helps_is_a_failure_of_the_file_itself() -> None:
+    passing = {FailureCode.TIMED_OUT, FailureCode.OUT_OF_MEMORY, FailureCode.CRASHED}
+    settings = {FailureCode.NO_TEXT, FailureCode.TOO_LARGE, FailureCode.TOO_MANY_PAGES}  # recognition, limits
+    assert set(FailureCode) - UNREADABLE == passing | settings

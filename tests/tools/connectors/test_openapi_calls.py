@@ -267,7 +267,7 @@ def test_server_that_is_not_there_is_told(api: ApiServer) -> None:
         taken.bind(("127.0.0.1", 0))
         result = call(source_of(f"http://127.0.0.1:{taken.getsockname()[1]}"), operation("post"))
     assert result.is_error
-    assert "could not be reached" in result.content
+    assert "couldn't be reached" in result.content
     assert "done all the same" not in result.content
 
 

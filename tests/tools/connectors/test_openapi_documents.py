@@ -11,6 +11,7 @@ import pytest
 from apps.tools.connectors.base import FoundTool, SourceError
 from apps.tools.connectors.openapi.document import Document
 from apps.tools.connectors.openapi.operations import Found, document_read
+from basics.texts import Told
 from tests.tools.connectors.openapi_documents import large_document
 from toolloop.providers.base import ToolSpec
 from toolloop.tools.validation import problems_find
@@ -337,8 +338,8 @@ BAD = {
     "empty": ("", "expected an object"),
     "text": ("hello", "expected an object"),
     "list": ("[1]", "expected an object"),
-    "json": ('{"openapi": "3.0.0",', "line 1, column"),
-    "yaml": ("a: [1\nb: 2", "line 2"),
+    "json": ('{"openapi": "3.0.0",', "Line 1, column"),
+    "yaml": ("a: [1\nb: 2", "Line 2"),
     "yaml-tag": ("a: !!python/object/apply:os.system ['true']", "YAML"),
     "yaml-circle": ("a: &a [*a]", "nested deeper"),
     "yaml-bomb": (
@@ -351,20 +352,20 @@ BAD = {
     "no-version": ('{"paths": {}}', "no “openapi”"),
     "version": ('{"openapi": "4.0.0"}', "version 4.0.0"),
     "no-paths": ('{"openapi": "3.0.0"}', "no operation"),
-    "paths": ('{"openapi": "3.0.0", "paths": []}', "At paths: expected an object"),
-    "path": (document({"things": {}}), "At paths.things: a path begins"),
-    "item": (document({"/a": 1}), "At paths./a: expected an object"),
-    "operation": (document({"/a": {"get": []}}), "At paths./a.get: expected an object"),
+    "paths": ('{"openapi": "3.0.0", "paths": []}', "At paths: Expected an object"),
+    "path": (document({"things": {}}), "At paths.things: A path begins"),
+    "item": (document({"/a": 1}), "At paths./a: Expected an object"),
+    "operation": (document({"/a": {"get": []}}), "At paths./a.get: Expected an object"),
     "operation-id": (
         document({"/a": {"get": {"operationId": 5}}}),
-        "At paths./a.get.operationId: expected a text",
+        "At paths./a.get.operationId: Expected a text",
     ),
-    "parameters": (document(get(parameters={})), "At paths./things.get.parameters: expected a list"),
+    "parameters": (document(get(parameters={})), "At paths./things.get.parameters: Expected a list"),
     "parameter-in": (
         document(get(parameters=[{"name": "a", "in": "body"}])),
-        "parameters[0].in: expected one of",
+        "parameters[0].in: Expected one of",
     ),
-    "parameter-name": (document(get(parameters=[{"in": "query"}])), "parameters[0].name: expected a text"),
+    "parameter-name": (document(get(parameters=[{"in": "query"}])), "parameters[0].name: Expected a text"),
     "style": (
         document(get(parameters=[{"name": "a", "in": "path", "style": "form"}])),
         "parameters[0].style",
@@ -385,8 +386,8 @@ BAD = {
         document(post({"type": "thing"})),
         "At paths./things.post.requestBody.content.application/json.schema",
     ),
-    "schema-text": (document(post("text")), "expected a schema"),
-    "tags": (document(get(tags="a")), "tags: expected a list"),
+    "schema-text": (document(post("text")), "Expected a schema"),
+    "tags": (document(get(tags="a")), "tags: Expected a list"),
 }
 
 
@@ -396,6 +397,7 @@ def test_bad_document_says_where(case: str) -> None:
     with pytest.raises(SourceError) as refused:
         read(text)
     assert words in refused.value.message
+    assert isinstance(refused.value.message, Told)  # and can be told in the language of who reads it
 
 
 def test_schema_bomb_ends_in_time() -> None:

@@ -57,7 +57,7 @@ def test_packages_and_files_are_found_and_none_is_loaded_before_it_is_asked_for(
 
 
 def test_entry_point_that_leads_nowhere_is_an_error_in_words(package: Path) -> None:
-    with pytest.raises(SourceError, match="“broken” cannot be loaded"):
+    with pytest.raises(SourceError, match="“broken” can't be loaded"):
         plugin.plugin_tools("broken")
 
 

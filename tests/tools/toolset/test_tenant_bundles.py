@@ -160,13 +160,13 @@ def test_source_that_is_off_or_lost_its_tool_answers_in_words(cast: Cast) -> Non
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        pytest.param("raise RuntimeError('secret')", "cannot be loaded (RuntimeError)", id="raises"),
-        pytest.param("TOOLS = [1]", "int among its tools", id="no tool"),
-        pytest.param("TOOLS = []", "gives no tool", id="empty"),
+        pytest.param("raise RuntimeError('secret')", "can't be loaded (RuntimeError)", id="raises"),
+        pytest.param("TOOLS = [1]", "It returned: int", id="no tool"),
+        pytest.param("TOOLS = []", "It returned: nothing", id="empty"),
         pytest.param(
-            "def TOOLS():\n    return 1 / 0", "cannot be loaded (ZeroDivisionError)", id="function raises"
+            "def TOOLS():\n    return 1 / 0", "can't be loaded (ZeroDivisionError)", id="function raises"
         ),
-        pytest.param("import sys\nx = (", "cannot be loaded (SyntaxError)", id="no Python"),
+        pytest.param("import sys\nx = (", "can't be loaded (SyntaxError)", id="no Python"),
         pytest.param(
             PLUGIN.replace("an article there", "a thing there"),
             "not as it was accepted",

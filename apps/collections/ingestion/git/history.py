@@ -11,6 +11,7 @@ from itertools import count
 from apps.collections.ingestion.git.line_diff import matching_blocks
 from apps.collections.ingestion.git.objects import Commit, Objects, Refused
 from basics.texts import gettext as _
+from basics.texts import number_told
 
 MAX_LINES = 50_000
 _MAX_RENAMES = 400  # pairs of files compared for one rename
@@ -70,7 +71,8 @@ def blame(objects: Objects, start: str, path: str) -> tuple[list[bytes], list[tu
     lines = _lines(objects.blob(found[1]))
     if len(lines) > MAX_LINES:
         raise Refused(
-            _("Blame isn't available for files with more than %(lines)s lines.") % {"lines": f"{MAX_LINES:,}"}
+            _("Blame isn't available for files with more than %(lines)s lines.")
+            % {"lines": number_told(MAX_LINES)}
         )
     answer: list[tuple[str, str]] = [("", "")] * len(lines)
     first = _Suspect(start, path.encode(), found[1], [(n, n) for n in range(len(lines))])

@@ -15,6 +15,7 @@ from dulwich.pack import Pack, PackData, load_pack_index_file
 
 from basics.errors import DomainError
 from basics.texts import gettext as _
+from basics.texts import number_told
 
 MAX_ENTRIES = 200_000
 MAX_DEPTH = 200
@@ -191,7 +192,7 @@ class Objects:
                 if next(seen) > MAX_ENTRIES or depth > MAX_DEPTH:
                     raise Refused(
                         _("The repository has more than %(files)s files or %(levels)s levels of folders.")
-                        % {"files": f"{MAX_ENTRIES:,}", "levels": MAX_DEPTH}
+                        % {"files": number_told(MAX_ENTRIES), "levels": MAX_DEPTH}
                     )
                 raw = prefix + name
                 if mode & _KIND == _FOLDER:
@@ -212,7 +213,7 @@ class Objects:
             if next(seen) > MAX_ENTRIES or depth > MAX_DEPTH:
                 raise Refused(
                     _("More than %(files)s files or %(levels)s levels of folders differ.")
-                    % {"files": f"{MAX_ENTRIES:,}", "levels": MAX_DEPTH}
+                    % {"files": number_told(MAX_ENTRIES), "levels": MAX_DEPTH}
                 )
             a, b = before.get(name), after.get(name)
             if a == b:

@@ -14,7 +14,7 @@ from PIL import Image, ImageOps, ImageSequence, UnidentifiedImageError
 from apps.collections.ingestion import media_types
 from apps.collections.ingestion.types import FailureCode, ReadFailure
 from basics.texts import gettext as _
-from basics.texts import gettext_noop
+from basics.texts import gettext_noop, number_told
 
 MAX_PIXELS = 80_000_000
 """Of one picture: an A3 page at 600 dpi has 70 million. A small file can claim far more and unpack to gigabytes."""
@@ -92,7 +92,7 @@ def picture_count(picture: Image.Image, media_type: str, most: int) -> int:
                 raise ReadFailure(
                     FailureCode.TOO_MANY_PAGES,
                     _("The image has more than %(most)s pages, which is the limit. Split it.")
-                    % {"most": f"{most:,}"},
+                    % {"most": number_told(most)},
                     data={"max_pages": most},
                 )
             size_check(frame.width, frame.height)
@@ -160,7 +160,11 @@ def size_check(width: int, height: int) -> None:
                 "The image has %(width)s × %(height)s pixels; at most %(max_pixels)s million can be "
                 "read. Scale it down or cut it into pages."
             )
-            % {"width": f"{width:,}", "height": f"{height:,}", "max_pixels": MAX_PIXELS // 1000000},
+            % {
+                "width": number_told(width),
+                "height": number_told(height),
+                "max_pixels": MAX_PIXELS // 1000000,
+            },
             data={"width": width, "height": height, "max_pixels": MAX_PIXELS},
         )
 

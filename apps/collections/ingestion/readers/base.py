@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from apps.collections.ingestion.types import FailureCode, Heading, PageText, ReaderLimits, ReadFailure, Region
 from basics.texts import gettext as _
+from basics.texts import number_told
 
 PART_CHARS = 40_000
 MAX_HEADER = 100_000  # characters of a table's header: every part of the table carries it over the wire
@@ -100,7 +101,7 @@ def require_text(text: str, limits: ReaderLimits) -> None:
         raise ReadFailure(
             FailureCode.TOO_LARGE,
             _("The file holds %(text)s characters of text; the limit is %(max_chars)s. Split it.")
-            % {"text": f"{len(text):,}", "max_chars": f"{limits.max_chars:,}"},
+            % {"text": number_told(len(text)), "max_chars": number_told(limits.max_chars)},
         )
 
 

@@ -10,6 +10,7 @@ from apps.collections.ingestion.code.types import CodeStructure
 from apps.collections.ingestion.readers.base import Reading, read_text, split_parts
 from apps.collections.ingestion.types import PageText, ReaderLimits
 from basics.texts import gettext as _
+from basics.texts import number_told
 
 MAX_CODE_CHARS = 10_000_000
 _MINIFIED_FROM = 20_000  # characters; shorter files cost nothing, however they look
@@ -57,7 +58,7 @@ class CodeReader:
         if len(text) > MAX_CODE_CHARS:
             raise ParseEnded(
                 _("it has %(text)s characters, and %(max_code_chars)s are allowed for code")
-                % {"text": f"{len(text):,}", "max_code_chars": f"{MAX_CODE_CHARS:,}"}
+                % {"text": number_told(len(text)), "max_code_chars": number_told(MAX_CODE_CHARS)}
             )
         if len(text) > _MINIFIED_FROM and len(text) > _MINIFIED_LINE * (text.count("\n") + 1):
             raise ParseEnded(_("it looks like minified or generated code"))

@@ -12,6 +12,7 @@ from apps.collections.ingestion.readers.base import Reading
 from apps.collections.ingestion.readers.office import raised, read_with_kreuzberg
 from apps.collections.ingestion.types import FailureCode, ReaderLimits, ReadFailure
 from basics.texts import gettext as _
+from basics.texts import number_told
 
 _MAX_XML_BYTES = 300 * 1024 * 1024
 _BREAK = re.compile(r"</w:p>|<w:tab\b[^>]*>|<w:br\b[^>]*>|</w:tc>")
@@ -52,7 +53,7 @@ def docx_source_text(path: Path) -> str:
                 raise ReadFailure(
                     FailureCode.TOO_LARGE,
                     _("The Word document unpacks to %(file_size)s MB of text markup. Split it.")
-                    % {"file_size": f"{info.file_size / 1000000.0:.0f}"},
+                    % {"file_size": number_told(info.file_size / 1e6)},
                 )
             xml = _UNRESOLVED.sub("", archive.read(info).decode("utf-8", errors="replace"))
     except (zipfile.BadZipFile, KeyError, OSError, RuntimeError, NotImplementedError) as error:

@@ -13,6 +13,7 @@ from xml.parsers import expat
 
 from apps.collections.ingestion.types import FailureCode, ReadFailure
 from basics.texts import gettext as _
+from basics.texts import number_told
 
 MAX_PART_BYTES = 300 * 1024 * 1024
 MAX_PARTS = 20_000
@@ -58,7 +59,7 @@ class Package:
             raise ReadFailure(
                 FailureCode.TOO_LARGE,
                 _("The %(noun)s consists of more than %(max_parts)s parts. Split it.")
-                % {"noun": _(noun), "max_parts": f"{MAX_PARTS:,}"},
+                % {"noun": _(noun), "max_parts": number_told(MAX_PARTS)},
             )
 
     def __enter__(self) -> Self:

@@ -22,7 +22,7 @@ from apps.collections.ingestion.readers.pdf_text import CleanPage, clean_page
 from apps.collections.ingestion.readers.pdf_xfa import READ, UNREAD, is_xfa, xfa_values
 from apps.collections.ingestion.types import FailureCode, PageText, ReaderLimits, ReadFailure
 from basics.texts import gettext as _
-from basics.texts import ngettext
+from basics.texts import ngettext, number_told
 
 PAGE_END = "\n\n"
 
@@ -46,7 +46,7 @@ class PdfReader:
             raise ReadFailure(
                 FailureCode.TOO_MANY_PAGES,
                 _("The PDF has %(count)s pages; the limit is %(max_pages)s. Split it.")
-                % {"count": f"{count:,}", "max_pages": f"{limits.max_pages:,}"},
+                % {"count": number_told(count), "max_pages": number_told(limits.max_pages)},
                 data={"pages": count, "max_pages": limits.max_pages},
             )
         title = clean_text(document.get_metadata_value("Title") or "").strip()
@@ -149,7 +149,7 @@ def _pages(document: pypdfium2.PdfDocument, limits: ReaderLimits, warnings: list
             raise ReadFailure(
                 FailureCode.TOO_LARGE,
                 _("The PDF holds more than %(max_chars)s characters of text. Split it.")
-                % {"max_chars": f"{limits.max_chars:,}"},
+                % {"max_chars": number_told(limits.max_chars)},
             )
         if scan is not None or any(ch.isalnum() for ch in own):
             has_text = True

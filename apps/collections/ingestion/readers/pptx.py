@@ -12,6 +12,7 @@ from apps.collections.ingestion.readers.package import Package, XmlEvent
 from apps.collections.ingestion.readers.tables import TextBuilder, one_line
 from apps.collections.ingestion.types import FailureCode, PageText, ReaderLimits, ReadFailure
 from basics.texts import gettext as _
+from basics.texts import number_told
 
 _MAIN = "ppt/presentation.xml"
 _TITLES = frozenset({"title", "ctrTitle"})
@@ -40,7 +41,7 @@ class PptxReader:
             raise ReadFailure(
                 FailureCode.TOO_MANY_PAGES,
                 _("The presentation has %(slides)s slides; the limit is %(max_pages)s. Split it.")
-                % {"slides": f"{len(slides):,}", "max_pages": f"{limits.max_pages:,}"},
+                % {"slides": number_told(len(slides)), "max_pages": number_told(limits.max_pages)},
             )
         reading = Reading(len(slides), iter(()), is_paged=True)
         reading.metadata["page_noun"] = "slide"
@@ -96,7 +97,7 @@ def _pages(
                 raise ReadFailure(
                     FailureCode.TOO_LARGE,
                     _("The presentation holds more than %(max_chars)s characters of text. Split it.")
-                    % {"max_chars": f"{limits.max_chars:,}"},
+                    % {"max_chars": number_told(limits.max_chars)},
                 )
             text = builder.text or "\n"
             has_text = has_text or any(ch.isalnum() for ch in text)

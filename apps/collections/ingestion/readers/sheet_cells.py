@@ -11,6 +11,7 @@ from apps.collections.ingestion.readers.package import Package
 from apps.collections.ingestion.readers.tables import one_line
 from apps.collections.ingestion.types import FailureCode, ReadFailure
 from basics.texts import gettext as _
+from basics.texts import number_told
 
 _MAX_CELLS = 3_000_000
 _MAX_MERGED_FILL = 200_000
@@ -149,7 +150,7 @@ def cells_read(package: Package, part: str, styles: Styles) -> Sheet:
                     raise ReadFailure(
                         FailureCode.TOO_LARGE,
                         _("A sheet holds more than %(max_cells)s cells. Split the workbook.")
-                        % {"max_cells": f"{_MAX_CELLS:,}"},
+                        % {"max_cells": number_told(_MAX_CELLS)},
                     )
         elif name == "f":
             pieces = []

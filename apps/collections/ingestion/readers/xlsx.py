@@ -14,7 +14,7 @@ from apps.collections.ingestion.readers.sheet_cells import cells_read, styles_re
 from apps.collections.ingestion.readers.tables import TextBuilder
 from apps.collections.ingestion.types import FailureCode, PageText, ReaderLimits, ReadFailure
 from basics.texts import gettext as _
-from basics.texts import gettext_noop
+from basics.texts import gettext_noop, number_told
 
 _NOUN = gettext_noop("Excel workbook")
 _MAIN = "xl/workbook.xml"
@@ -112,7 +112,7 @@ def _fill(
             raise ReadFailure(
                 FailureCode.TOO_LARGE,
                 _("The %(noun)s holds more than %(max_chars)s characters of text. Split it.")
-                % {"noun": _(_NOUN), "max_chars": f"{limits.max_chars:,}"},
+                % {"noun": _(_NOUN), "max_chars": number_told(limits.max_chars)},
             )
     return hidden
 

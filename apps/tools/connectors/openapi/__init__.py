@@ -53,12 +53,14 @@ def source_read(source: ToolSource) -> Sequence[FoundTool]:
         try:
             source.document = data.decode("utf-8-sig")
         except UnicodeDecodeError as error:
-            raise SourceError("The document isn't UTF-8 text. Save it as UTF-8 and try again.") from error
+            raise SourceError(_("The document isn't UTF-8 text. Save it as UTF-8 and try again.")) from error
     found = document_read(source.document, prefix=source.name, base=source.document_url)
     if not source.url:
         if not found.server:
             raise SourceError(
-                "The document does not say where the API is (“servers”): enter the address in the source's settings."
+                _(
+                    "The document doesn't say where the API is (“servers”). Enter its address in the source's settings."
+                )
             )
         source.url = _server_checked(found.server, policy)
     source.title = source.title or found.title
@@ -74,11 +76,14 @@ def _server_checked(server: str, policy: NetPolicy) -> str:
     try:
         url = url_check(server, policy)
     except AddressRefused as error:
-        raise SourceError(f"The document says that the API is at {server[:200]}. {error.message}") from error
+        text = _("The document says that the API is at %(server)s. %(why)s")
+        raise SourceError(text % {"server": server[:200], "why": error.message}) from error
     if url.query or url.fragment or len(server) > 500:
-        raise SourceError(
-            f"The document says that the API is at {server[:200]}, which isn't a server address. Enter the address in the source's settings."
+        text = _(
+            "The document says that the API is at %(server)s, which isn't a server address. Enter its address in the "
+            "source's settings."
         )
+        raise SourceError(text % {"server": server[:200]})
     return server
 
 

@@ -14,6 +14,7 @@ from apps.tools.connectors.openapi.requests import Unwritable, request_build
 from apps.tools.connectors.pictures import pictures_cleaned
 from apps.tools.connectors.secrets import source_now
 from apps.tools.connectors.version_tool import version_tool
+from basics.texts import english, kept
 from toolloop.errors import MediaRefused
 from toolloop.media import Media, media_type_of
 from toolloop.media_types import IMAGES
@@ -54,7 +55,7 @@ async def _call(
     try:
         source, secrets, policy = await context.data[IN_DB](source_now, source.tenant_id, source.pk)
     except SourceError as error:
-        raise ToolError(error.message, severity="fatal") from error
+        raise ToolError(english(kept(error.message)), severity="fatal") from error
     base = str(wire.get("server") or source.url).rstrip("/")
     if not base:
         raise ToolError(
@@ -67,7 +68,7 @@ async def _call(
     except Unwritable as error:
         raise ToolError(str(error)) from error
     except RequestFailed as error:
-        text = str(error)
+        text = english(kept(error.message))  # a model reads it, whatever the language of who asked
         if found.side_effects and error.may_have_arrived:
             text += " It may have been done all the same: check before you repeat it."
         raise ToolError(text) from None

@@ -14,6 +14,8 @@ from urllib.parse import unquote
 import yaml
 
 from apps.tools.connectors.base import SourceError
+from basics.texts import Told, number_told
+from basics.texts import gettext as _
 
 MAX_NODES = 1_000_000
 MAX_DEPTH = 100
@@ -71,22 +73,23 @@ class Document:
         Raises:
             SourceError: it leads nowhere, in a circle, or to another document.
         """
-        for _ in range(_MAX_HOPS):
+        for _hop in range(_MAX_HOPS):
             if not isinstance(node, Mapping) or "$ref" not in node:
                 return node, at
             ref = node["$ref"]
             node, at = self.find(ref, at), str(ref)
-        raise SourceError(f"At {at}: the references are circular.")
+        raise error_at(at, _("The references are circular."))
 
     def find(self, ref: Any, at: str) -> Any:
         """Return what a reference points to. Raises SourceError."""
         if not isinstance(ref, str):
-            raise SourceError(f"At {at}: “$ref” must be text.")
+            raise error_at(at, _("“$ref” must be text."))
         if not ref.startswith("#"):
-            raise SourceError(
-                f"At {at}: it refers to another document ({ref[:200]}), which is not fetched. Bundle the "
-                f"API's description into one document."
+            text = _(
+                "It refers to another document (%(ref)s), which isn't fetched. Bundle the API's description into one "
+                "document."
             )
+            raise error_at(at, text % {"ref": ref[:200]})
         node: Any = self.root
         for part in ref[1:].split("/")[1:]:
             key = unquote(part).replace("~1", "/").replace("~0", "~")
@@ -95,38 +98,52 @@ class Document:
             elif isinstance(node, list) and key.isascii() and key.isdecimal() and int(key[:9]) < len(node):
                 node = node[int(key)]
             else:
-                raise SourceError(f"At {at}: {ref[:200]} points to nothing in the document.")
+                text = _("%(ref)s points to nothing in the document.")
+                raise error_at(at, text % {"ref": ref[:200]})
         if ref != "#" and not ref.startswith("#/"):
-            raise SourceError(f"At {at}: {ref[:200]} isn't a path in the document (#/...).")
+            text = _("%(ref)s isn't a path in the document (#/...).")
+            raise error_at(at, text % {"ref": ref[:200]})
         return node
 
 
 def mapping_at(value: Any, at: str) -> Mapping[str, Any]:
     """Return a value that must be an object. Raises SourceError naming its place."""
     if not isinstance(value, Mapping):
-        raise SourceError(f"At {at}: expected an object, found {_kind(value)}.")
+        raise error_at(at, _("Expected an object, found: %(kind)s.") % {"kind": _kind(value)})
     return value
 
 
 def list_at(value: Any, at: str) -> list[Any]:
     """Return a value that must be a list. Raises SourceError naming its place."""
     if not isinstance(value, list):
-        raise SourceError(f"At {at}: expected a list, found {_kind(value)}.")
+        raise error_at(at, _("Expected a list, found: %(kind)s.") % {"kind": _kind(value)})
     return value
 
 
 def text_at(value: Any, at: str) -> str:
     """Return a value that must be a text. Raises SourceError naming its place."""
     if not isinstance(value, str):
-        raise SourceError(f"At {at}: expected a text, found {_kind(value)}.")
+        raise error_at(at, _("Expected a text, found: %(kind)s.") % {"kind": _kind(value)})
     return value
 
 
-def _kind(value: Any) -> str:
+def error_at(at: str, text: str) -> SourceError:
+    """Return the error that a document is wrong at a place.
+
+    Args:
+        at: the place, "" for the top of the document.
+        text: a sentence that says what is wrong.
+    """
+    return SourceError(
+        _("At %(at)s: %(text)s") % {"at": at or _("the top of the document"), "text": text},
+    )
+
+
+def _kind(value: Any) -> Told:
     if value is None:
-        return "nothing"
-    names = {dict: "an object", list: "a list", str: "a text", bool: "true or false"}
-    return names.get(type(value), "a number")
+        return _("nothing")
+    names = {dict: _("an object"), list: _("a list"), str: _("a text"), bool: _("true or false")}
+    return names.get(type(value), _("a number"))
 
 
 def _parsed(text: str) -> dict[str, Any]:
@@ -134,13 +151,12 @@ def _parsed(text: str) -> dict[str, Any]:
     try:
         value = json.loads(text) if text.lstrip().startswith("{") else _yaml(text)
     except json.JSONDecodeError as error:
-        raise SourceError(
-            f"The document isn't valid JSON: line {error.lineno}, column {error.colno}: {error.msg}."
-        ) from error
+        text = _("The document isn't valid JSON. Line %(line)s, column %(column)s: %(why)s.")
+        raise SourceError(text % {"line": error.lineno, "column": error.colno, "why": error.msg}) from error
     except RecursionError as error:
-        raise SourceError("The document is nested too deeply.") from error
+        raise SourceError(_("The document is nested too deeply.")) from error
     if not isinstance(value, dict):
-        raise SourceError("This isn't an OpenAPI document: expected an object with “openapi” and “paths”.")
+        raise SourceError(_("This isn't an OpenAPI document: expected an object with “openapi” and “paths”."))
     plain: dict[str, Any] = _plain(value, "", 0, [MAX_NODES])
     return plain
 
@@ -149,22 +165,27 @@ def _yaml(text: str) -> Any:
     try:
         return yaml.load(text, Loader=_Loader)  # noqa: S506 - derived from the safe one
     except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark
-        where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
-        raise SourceError(
-            f"The document is neither JSON nor YAML: {where}{error.problem or 'it cannot be read'}."
-        ) from error
+        mark, why = error.problem_mark, error.problem or type(error).__name__
+        if mark is None:
+            raise _neither(why) from error
+        text = _("The document is neither JSON nor YAML. Line %(line)s, column %(column)s: %(why)s.")
+        raise SourceError(text % {"line": mark.line + 1, "column": mark.column + 1, "why": why}) from error
     except (yaml.YAMLError, ValueError, TypeError) as error:
-        raise SourceError(f"The document is neither JSON nor YAML: {str(error)[:200]}.") from error
+        raise _neither(str(error)[:200]) from error
+
+
+def _neither(why: str) -> SourceError:
+    return SourceError(_("The document is neither JSON nor YAML: %(why)s.") % {"why": why})
 
 
 def _plain(value: Any, at: str, depth: int, left: list[int]) -> Any:
     """Return a copy with the types of JSON; aliases of YAML are copied too, so their number is bounded here."""
     left[0] -= 1
     if left[0] < 0:
-        raise SourceError(f"The document has more than {MAX_NODES:,} values, aliases included.")
+        text = _("The document has more than %(most)s values, aliases included.")
+        raise SourceError(text % {"most": number_told(MAX_NODES)})
     if depth > MAX_DEPTH:
-        raise SourceError(f"The document is nested deeper than {MAX_DEPTH}.")
+        raise SourceError(_("The document is nested deeper than %(most)s levels.") % {"most": MAX_DEPTH})
     if isinstance(value, dict):
         found: dict[str, Any] = {}
         for key, item in value.items():
@@ -176,7 +197,7 @@ def _plain(value: Any, at: str, depth: int, left: list[int]) -> Any:
         return [_plain(item, at, depth + 1, left) for item in value]
     if value is None or isinstance(value, str | bool | int | float):
         return value
-    raise SourceError(f"At {at or 'its top'}: {type(value).__name__} isn't a JSON value.")
+    raise error_at(at, _("%(kind)s isn't a JSON value.") % {"kind": type(value).__name__})
 
 
 def _key(key: Any, at: str) -> str:
@@ -186,18 +207,22 @@ def _key(key: Any, at: str) -> str:
         return "true" if key else "false"
     if key is None or isinstance(key, int | float):
         return "null" if key is None else str(key)
-    raise SourceError(f"At {at or 'its top'}: a key must be a text.")
+    raise error_at(at, _("A key must be a text."))
 
 
 def _version(root: Mapping[str, Any]) -> int:
     if "swagger" in root:
         raise SourceError(
-            "This is a Swagger 2.0 document: convert it to OpenAPI 3 first (editor.swagger.io does)."
+            _(
+                "This is a Swagger 2.0 document. Convert it to OpenAPI 3 first, for example with editor.swagger.io."
+            )
         )
     given = root.get("openapi")
     if isinstance(given, str) and given.startswith("3.0"):
         return 30
     if isinstance(given, str) and given.startswith("3.1"):
         return 31
-    shown = f"version {str(given)[:20]}" if given is not None else "no “openapi” field"
-    raise SourceError(f"This isn't an OpenAPI document of version 3.0 or 3.1: it has {shown}.")
+    if given is None:
+        raise SourceError(_("This isn't an OpenAPI document: it has no “openapi” field."))
+    text = _("OpenAPI documents of version 3.0 or 3.1 can be read; this one has version %(version)s.")
+    raise SourceError(text % {"version": str(given)[:20]})

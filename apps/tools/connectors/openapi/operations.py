@@ -10,9 +10,11 @@ from typing import Any
 from urllib.parse import urljoin
 
 from apps.tools.connectors.base import FoundTool, SourceError
-from apps.tools.connectors.openapi.document import Document, list_at, mapping_at, text_at
+from apps.tools.connectors.openapi.document import Document, error_at, list_at, mapping_at, text_at
 from apps.tools.connectors.openapi.parameters import Arguments, arguments_read
 from apps.tools.connectors.openapi.schemas import Schemas
+from basics.texts import gettext as _
+from basics.texts import gettext_noop
 from toolloop.mcp.text import text_clean
 
 METHODS = ("get", "head", "put", "post", "patch", "delete")
@@ -75,7 +77,9 @@ def document_read(text: str, *, prefix: str, base: str = "") -> Found:
     tools = tuple(_operations(reader))
     if not tools:
         raise SourceError(
-            "The document has no operation that can be called: “paths” is empty, or nothing in it is supported."
+            _(
+                "The document has no operation that can be called: “paths” is empty, or nothing in it is supported."
+            )
         )
     return Found(
         tools,
@@ -93,23 +97,26 @@ def _operations(reader: _Reader) -> Iterator[FoundTool]:
             continue
         at = f"paths.{path}"
         if not path.startswith("/"):
-            raise SourceError(f"At {at}: a path begins with “/”.")
+            raise error_at(at, _("A path begins with “/”."))
         item = mapping_at(reader.document.resolve(given, at)[0], at)
         for method in (*METHODS, *_UNUSED):
             if method not in item:
                 continue
             operation = mapping_at(item[method], f"{at}.{method}")
             if method in _UNUSED:
-                _skip(reader, operation, path, method, "this method is not supported")
+                _skip(reader, operation, path, method, gettext_noop("this method isn't supported"))
                 continue
             found = _tool(reader, path, method, item, operation)
             if found is not None:
                 yield found
 
 
-def _skip(reader: _Reader, operation: Mapping[str, Any], path: str, method: str, why: str) -> None:
+def _skip(
+    reader: _Reader, operation: Mapping[str, Any], path: str, method: str, why: str, offered: str = ""
+) -> None:
+    """Note an operation that is left out: why in English, which pages tell in the reader's language."""
     name = str(operation.get("operationId") or f"{method.upper()} {path}")[:200]
-    reader.skipped.append({"operation": name, "why": why})
+    reader.skipped.append({"operation": name, "why": why, **({"offered": offered} if offered else {})})
 
 
 def _tool(
@@ -118,7 +125,7 @@ def _tool(
     at = f"paths.{path}.{method}"
     arguments = arguments_read(reader.document, reader.schemas, path, item, operation, at)
     if arguments.unusable:
-        _skip(reader, operation, path, method, arguments.unusable)
+        _skip(reader, operation, path, method, arguments.unusable, arguments.offered)
         return None
     wire: dict[str, Any] = {"method": method.upper(), "path": path, **arguments.wire}
     servers = operation.get("servers", item.get("servers"))

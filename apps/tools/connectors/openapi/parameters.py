@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from apps.tools.connectors.base import SourceError
-from apps.tools.connectors.openapi.document import Document, list_at, mapping_at, text_at
+from apps.tools.connectors.openapi.document import Document, error_at, list_at, mapping_at, text_at
 from apps.tools.connectors.openapi.schemas import Schemas
+from basics.texts import gettext as _
+from basics.texts import gettext_noop
 from toolloop.mcp.text import text_clean
 
 PLACES = ("path", "query", "header", "cookie")
@@ -58,7 +59,8 @@ class Arguments:
         required: names of those that must be given.
         wire: ``parameters`` (argument -> name, place, style, explode) and ``body`` (argument, media type, files).
         examples: whole argument objects.
-        unusable: why the operation cannot be called, "" when it can.
+        unusable: why the operation cannot be called, in English and marked for translators; "" when it can.
+        offered: the media types of a body that cannot be written, "" when it can.
     """
 
     properties: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -66,6 +68,7 @@ class Arguments:
     wire: dict[str, Any] = field(default_factory=dict)
     examples: list[dict[str, Any]] = field(default_factory=list)
     unusable: str = ""
+    offered: str = ""
 
 
 def arguments_read(
@@ -124,9 +127,9 @@ def _parameters(
             name = text_at(parameter.get("name"), f"{where}.name")
             place = parameter.get("in")
             if place not in PLACES:
-                raise SourceError(f"At {where}.in: expected one of {', '.join(PLACES)}.")
+                raise error_at(f"{where}.in", _("Expected one of %(names)s.") % {"names": ", ".join(PLACES)})
             if not 1 <= len(name) <= 200 or not name.isprintable():
-                raise SourceError(f"At {where}.name: expected a name of at most 200 characters.")
+                raise error_at(f"{where}.name", _("Expected a name of at most 200 characters."))
             found[name, place] = (where, parameter)
     yield from found.values()
 
@@ -142,7 +145,8 @@ def _schema_and_style(
             return dict(schema), {"style": "json"}
     style = parameter.get("style", _STYLES[place][0])
     if style not in _STYLES[place]:
-        raise SourceError(f"At {at}.style: in {place}, expected one of {', '.join(_STYLES[place])}.")
+        text = _("Expected one of %(names)s where “in” is %(place)s.")
+        raise error_at(f"{at}.style", text % {"names": ", ".join(_STYLES[place]), "place": place})
     explode = parameter.get("explode", style == "form")
     schema = schemas.convert(parameter.get("schema", {}), f"{at}.schema", "request")
     return dict(schema), {"style": style, "explode": explode is True}
@@ -152,9 +156,8 @@ def _check_path(path: str, parameters: Mapping[str, Any], at: str) -> None:
     stated = {p["name"] for p in parameters.values() if p["in"] == "path"}
     for name in _PLACEHOLDER.findall(path):
         if name not in stated:
-            raise SourceError(
-                f"At {at}: its path has {{{name}}}, and no parameter of that name is described."
-            )
+            text = _("The path contains %(name)s, but no parameter of that name is described.")
+            raise error_at(at, text % {"name": f"{{{name}}}"})
 
 
 def _free(name: str, place: str, taken: Mapping[str, Any]) -> str:
@@ -196,8 +199,11 @@ def _body(
     content = mapping_at(mapping_at(body, at).get("content", {}), f"{at}.content")
     media_type = _chosen(list(content))
     if not media_type:
+        found.offered = ", ".join(content)[:100]
         found.unusable = (
-            f"its body cannot be written here ({', '.join(content)[:100] or 'no content is described'})"
+            gettext_noop("its body can't be sent in any of these formats")
+            if content
+            else gettext_noop("no content is described for its body")
         )
         return
     place = f"{at}.content.{media_type}"

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from apps.tools.connectors.base import SourceError
-from apps.tools.connectors.openapi.document import Document
+from apps.tools.connectors.openapi.document import Document, error_at
+from basics.texts import gettext as _
 from toolloop.mcp.schemas import SchemaRefused, form_check, schema_copy
 
 Direction = Literal["request", "response"]
@@ -84,7 +84,7 @@ class Schemas:
                 form_check(whole)
                 self._checked.add(text)
         except SchemaRefused as error:
-            raise SourceError(f"At {at}: {error}.") from error
+            raise error_at(at, f"{error}.") from error
         return _Part(safe, tuple(dict.fromkeys(_refs(safe))), len(json.dumps(safe)))
 
     def _plain(self, schema: Any, at: str, direction: Direction | None) -> Any:
@@ -92,7 +92,7 @@ class Schemas:
         if isinstance(schema, bool):
             return {} if schema else {"not": {}}
         if not isinstance(schema, Mapping):
-            raise SourceError(f"At {at}: expected a schema.")
+            raise error_at(at, _("Expected a schema."))
         if "$ref" in schema:
             name = self._name(schema["$ref"], at)
             rest = {k: v for k, v in schema.items() if k in ("description", "title", "default")}
