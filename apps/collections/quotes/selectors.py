@@ -12,7 +12,7 @@ from django.db import connection
 from apps.collections.ingestion import detect
 from apps.collections.ingestion.frames import marks_from_json
 from apps.collections.ingestion.readers.base import PART_CHARS
-from apps.collections.quotes.parts import AROUND, Markup, PagePart, Quotable, quotable_of
+from apps.collections.quotes.parts import AROUND, Markup, PagePart, quotable_of
 
 # Their text is what the file says, and not Markdown that a reader of ours has made of it.
 _PLAIN = frozenset({detect.PDF, detect.TEXT, detect.CSV, detect.EML, *detect.IMAGES})
@@ -39,7 +39,7 @@ _MOST = 60_000_000  # more characters than a page can have
 _LONGEST_PART = 2 * PART_CHARS
 
 
-def quotables_read(tenant_id: int, chunk_ids: Iterable[int]) -> dict[int, dict[str, Any]]:
+def quotables_read(tenant_id: int, chunk_ids: Iterable[int]) -> dict[int, str]:
     """Return what may be quoted of chunks, by id, as runs keep it; chunks that somebody has edited have no place on a page.
 
     Args:
@@ -54,16 +54,16 @@ def quotables_read(tenant_id: int, chunk_ids: Iterable[int]) -> dict[int, dict[s
             {"tenant": tenant_id, "chunks": wanted, "around": AROUND, "part": _LONGEST_PART, "most": _MOST},
         )
         rows = cursor.fetchall()
-    found: dict[int, dict[str, Any]] = {}
+    found: dict[int, str] = {}
     at = 0
     while at < len(rows):
         end = at
         while end < len(rows) and rows[end][0] == rows[at][0]:
             end += 1
-        pk, start, _, text, is_edited = rows[at][:5]
-        made = None if is_edited else _quotable(tenant_id, tuple(row[1:] for row in rows[at:end]))
-        if made is not None:
-            found[pk] = made.to_json(start, text)
+        pk, is_edited = rows[at][0], rows[at][4]
+        kept = None if is_edited else _quotable(tenant_id, tuple(row[1:] for row in rows[at:end]))
+        if kept is not None:
+            found[pk] = kept
         at = end
     return found
 
@@ -83,20 +83,21 @@ def markup_of(media_type: str, *, is_code: bool = False) -> Markup:
 # Passages are found again and again, in each step of an answer and by everybody who asks about the same, and to cut one
 # into sentences takes ten times what its search does. Kept by all that it is made of, as it is stored at this moment.
 @lru_cache(maxsize=KEPT)
-def _quotable(tenant_id: int, rows: tuple[tuple[Any, ...], ...]) -> Quotable | None:
+def _quotable(tenant_id: int, rows: tuple[tuple[Any, ...], ...]) -> str | None:
     start, end, text, _, media_type, is_paged = rows[0][:6]
     parts = [part for row in rows if (part := _part(row, is_paged=is_paged)).text]
     base = parts[0].char_start if parts else 0
     around = "".join(part.text for part in parts)
     if around[start - base : end - base] != text:
         return None  # pages of documents that came with their chunks are not their text
-    return quotable_of(
+    made = quotable_of(
         parts,
         start,
         end,
         markup=markup_of(media_type, is_code=parts[0].is_code),
         is_cut=(base > 0 and base == start - AROUND, base + len(around) == end + AROUND),
     )
+    return made.to_text(start, text)
 
 
 def _part(row: tuple[Any, ...], *, is_paged: bool) -> PagePart:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from django.urls import reverse
 
 from apps.collections.models import Chunk, Collection, Page
 from apps.collections.quotes import selectors
-from apps.collections.quotes.parts import Quotable, quotable_from_json, quotable_of
+from apps.collections.quotes.parts import Quotable, quotable_from_text, quotable_of
 from apps.collections.quotes.selectors import quotables_read
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
@@ -36,7 +37,7 @@ def test_quote_over_two_pages_is_whole_and_marked_on_both(
         chunk = Chunk.objects.filter(document=document).order_by("index")[0]
         kept = quotables_read(cast.tenant.pk, [chunk.pk])[chunk.pk]
         assert quotables_read(cast.other_tenant.pk, [chunk.pk]) == {}
-        made = quotable_from_json(kept, chunk.char_start, chunk.text)
+        made = quotable_from_text(kept, chunk.char_start, chunk.text)
         assert made is not None
         pages = {p.number: p for p in Page.objects.filter(document=document)}
     found = {made.said(u.start, u.end): u for u in made.units}
@@ -93,7 +94,7 @@ def test_a_passage_is_cut_into_sentences_once_until_something_of_it_changes(
         chunk = Chunk.objects.filter(document=document).order_by("index")[0]
 
         def units() -> list[Any]:
-            found: list[Any] = quotables_read(cast.tenant.pk, [chunk.pk])[chunk.pk]["units"]
+            found: list[Any] = json.loads(quotables_read(cast.tenant.pk, [chunk.pk])[chunk.pk])["units"]
             return found
 
         first = units()
@@ -145,6 +146,6 @@ def _said(cast: Cast, collection: Collection, name: str, content: bytes) -> list
         document = ingest(cast, collection, name, content)
         chunk = Chunk.objects.get(document=document)
         kept = quotables_read(cast.tenant.pk, [chunk.pk])[chunk.pk]
-        made = quotable_from_json(kept, chunk.char_start, chunk.text)
+        made = quotable_from_text(kept, chunk.char_start, chunk.text)
     assert made is not None
     return [(unit.kind, made.said(unit.start, unit.end, unit.kind)) for unit in made.units]
