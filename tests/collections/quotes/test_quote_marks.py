@@ -88,7 +88,7 @@ def test_a_passage_is_cut_into_sentences_once_until_something_of_it_changes(
         return quotable_of(parts, start, end, **how)
 
     monkeypatch.setattr(selectors, "quotable_of", counted)
-    selectors._quotable.cache_clear()
+    selectors.quotable.cache_clear()
     with tenant_scope(cast.tenant.pk):
         document = ingest(cast, collection, "c.pdf", make_pdf(tmp_path / "c.pdf", [ONE, TWO]).read_bytes())
         chunk = Chunk.objects.filter(document=document).order_by("index")[0]
