@@ -16,11 +16,13 @@ from apps.collections.models import Chunk, Collection, Page
 from apps.collections.quotes import selectors
 from apps.collections.quotes.parts import Quotable, quotable_from_text, quotable_of
 from apps.collections.quotes.selectors import quotables_read
+from apps.collections.search import search_run
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
 from tests.collections.conftest import ingest
 from tests.collections.ingestion.files import make_pdf
 from tests.markup import flat
+from tests.statements import statements_noted
 
 pytestmark = pytest.mark.django_db
 WHOLE = "The duty on lamps that are made of glass is two percent of the value."
@@ -37,6 +39,20 @@ def test_quote_over_two_pages_is_whole_and_marked_on_both(
         chunk = Chunk.objects.filter(document=document).order_by("index")[0]
         kept = quotables_read(cast.tenant.pk, [chunk.pk])[chunk.pk]
         assert quotables_read(cast.other_tenant.pk, [chunk.pk]) == {}
+        asked: dict[str, Any] = {
+            "tenant": cast.tenant,
+            "actor": cast.actor("member"),
+            "query": "duty on lamps",
+        }
+        with statements_noted() as plain:
+            hits = search_run(collections=[collection], **asked).hits
+        assert {hit.quotable for hit in hits} == {None}
+        with statements_noted() as sent:
+            hits = search_run(collections=[collection], is_quoted=True, **asked).hits
+        assert len(sent) == len(plain)
+        read = quotables_read(cast.tenant.pk, [hit.chunk_id for hit in hits])
+        assert {hit.chunk_id: hit.quotable for hit in hits} == read
+        assert read[chunk.pk] == kept
         made = quotable_from_text(kept, chunk.char_start, chunk.text)
         assert made is not None
         pages = {p.number: p for p in Page.objects.filter(document=document)}
