@@ -7,6 +7,7 @@ around. Everything that shows a citation takes its words, its page and its mark 
 
 from __future__ import annotations
 
+import json
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,6 +32,7 @@ Kind = Literal["sentence", "row", "line", "heading"]
 Markup = Literal["none", "layout", "all"]
 """Which marks of Markdown a text has: none, of headings and tables alone, or all of them."""
 _KINDS: tuple[Kind, ...] = ("sentence", "row", "line", "heading")
+_KEPT = {"lead", "tail", "length", "units", "skips", "header", "is_markdown", "is_cut"}
 _UNSPACED_BREAK = re.compile(
     rf"(?<=[{UNSPACED}\u3001-\u301b\uff01-\uff60])[ \t]*\n\s*(?=[{UNSPACED}\u3001-\u301b\uff01-\uff60])"
 )
@@ -139,10 +141,14 @@ class Quotable:
         both = min(len(left), len(right)) >= 3 and left in words and right in words
         return "-" if both or f"{left}-{right}" in words else ""
 
-    def to_json(self, chunk_start: int, chunk_text: str) -> dict[str, Any]:
-        """Return what a run keeps of it beside the chunk's own text."""
+    def to_text(self, chunk_start: int, chunk_text: str) -> str:
+        """Return what a run keeps of it beside the chunk's own text, as JSON.
+
+        A text, which is stored with a search's other values as it is: as values, the hundreds of numbers of a search were a
+        third of what recording it took.
+        """
         chunk_end = chunk_start + len(chunk_text)
-        return {
+        kept = {
             "lead": self.text[: max(0, chunk_start - self.start)],
             "tail": self.text[chunk_end - self.start :],
             "length": len(self.text),
@@ -154,15 +160,26 @@ class Quotable:
             "is_markdown": self.is_markdown,
             "is_cut": list(self.is_cut),
         }
+        # Without a space where none is said: what is withheld of a text is taken out by the sentence.
+        return json.dumps(kept, ensure_ascii=False, separators=(",", ":"))
 
 
-def quotable_from_json(data: object, chunk_start: int, chunk_text: str) -> Quotable | None:
-    """Return what ``to_json`` kept, None where it is not there or the text is another one now."""
-    if not isinstance(data, Mapping):
+def quotable_from_text(kept: object, chunk_start: int, chunk_text: str) -> Quotable | None:
+    """Return what ``to_text`` kept, None where it is not there or the text is another one now.
+
+    Args:
+        kept: of a run's search; earlier versions kept the value of the JSON.
+    """
+    # What its reader may not see was taken out: the rest may be no JSON, or the offsets are of another text.
+    try:
+        data = json.loads(kept) if isinstance(kept, str) else kept
+    except ValueError:
+        return None
+    if not isinstance(data, Mapping) or not data.keys() >= _KEPT:
         return None
     text = f"{data['lead']}{chunk_text}{data['tail']}"
     if len(text) != data["length"]:
-        return None  # what its reader may not see was taken out: the offsets are of another text
+        return None
     start = chunk_start - len(data["lead"])
     return Quotable(
         text=text,

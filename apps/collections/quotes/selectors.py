@@ -12,7 +12,7 @@ from django.db import connection
 from apps.collections.ingestion import media_types
 from apps.collections.ingestion.frames import marks_from_json
 from apps.collections.ingestion.readers.base import PART_CHARS
-from apps.collections.quotes.parts import AROUND, Markup, PagePart, Quotable, quotable_of
+from apps.collections.quotes.parts import AROUND, Markup, PagePart, quotable_of
 
 # Their text is what the file says, and not Markdown that a reader of ours has made of it.
 _PLAIN = frozenset({media_types.PDF, media_types.TEXT, media_types.CSV, media_types.EML, *media_types.IMAGES})
@@ -27,28 +27,32 @@ _BUILT = frozenset(
         media_types.VTT,
     }
 )
-_AROUND = """
-SELECT c.id, c.char_start, c.char_end, c.text, c.is_edited, d.media_type, c.page_start IS NOT NULL, p.number, p.char_start,
-    p.char_start + greatest(0, c.char_start - %(around)s - p.char_start),
-    substr(p.text, greatest(0, c.char_start - %(around)s - p.char_start) + 1,
-        least(c.char_end + %(around)s, p.char_start + %(most)s) - greatest(p.char_start, c.char_start - %(around)s)),
-    p.skip_reason <> '', (p.layout -> 'headings')::text, (p.layout -> 'regions')::text, p.layout ? 'code',
-    (p.layout -> 'marks')::text
-FROM collections_chunk c
-JOIN collections_document d ON d.tenant_id = c.tenant_id AND d.id = c.document_id
-JOIN collections_page p ON p.tenant_id = c.tenant_id AND p.document_id = c.document_id
-    AND (p.number BETWEEN c.page_start - 1 AND c.page_end + 1 OR c.page_start IS NULL)
-    AND p.char_start < c.char_end + %(around)s AND p.char_start > c.char_start - %(around)s - %(part)s
-WHERE c.tenant_id = %(tenant)s AND c.id = ANY (%(chunks)s)
-ORDER BY c.id, p.number
-"""
-KEPT = 256
-"""Passages of which a process keeps what may be quoted: some 10 kB each."""
 _MOST = 60_000_000  # more characters than a page can have
 _LONGEST_PART = 2 * PART_CHARS
+PAGES = f"""
+CASE WHEN NOT c.is_edited THEN (
+    SELECT json_agg(json_build_array(p.number, p.char_start,
+        p.char_start + greatest(0, c.char_start - {AROUND} - p.char_start),
+        substr(p.text, greatest(0, c.char_start - {AROUND} - p.char_start) + 1,
+            least(c.char_end + {AROUND}, p.char_start + {_MOST}) - greatest(p.char_start, c.char_start - {AROUND})),
+        p.skip_reason <> '', p.layout -> 'headings', p.layout -> 'regions', p.layout ? 'code', p.layout -> 'marks')
+        ORDER BY p.number)::text
+    FROM collections_page p WHERE p.tenant_id = c.tenant_id AND p.document_id = c.document_id
+        AND (p.number BETWEEN c.page_start - 1 AND c.page_end + 1 OR c.page_start IS NULL)
+        AND p.char_start < c.char_end + {AROUND} AND p.char_start > c.char_start - {AROUND} - {_LONGEST_PART}
+) END
+"""  # noqa: S608 - constants
+"""In SQL the pages, or parts of them, around a chunk ``c``, for ``quotable``; none of one that somebody has edited."""
+_READ = f"""
+SELECT c.id, c.char_start, c.char_end, c.text, d.media_type, c.page_start IS NOT NULL, {PAGES}
+FROM collections_chunk c JOIN collections_document d ON d.tenant_id = c.tenant_id AND d.id = c.document_id
+WHERE c.tenant_id = %(tenant)s AND c.id = ANY (%(chunks)s)
+"""  # noqa: S608 - constants
+KEPT = 256
+"""Passages of which a process keeps what may be quoted: some 10 kB each."""
 
 
-def quotables_read(tenant_id: int, chunk_ids: Iterable[int]) -> dict[int, dict[str, Any]]:
+def quotables_read(tenant_id: int, chunk_ids: Iterable[int]) -> dict[int, str]:
     """Return what may be quoted of chunks, by id, as runs keep it; chunks that somebody has edited have no place on a page.
 
     Args:
@@ -58,23 +62,10 @@ def quotables_read(tenant_id: int, chunk_ids: Iterable[int]) -> dict[int, dict[s
     if not wanted:
         return {}
     with connection.cursor() as cursor:
-        cursor.execute(
-            _AROUND,
-            {"tenant": tenant_id, "chunks": wanted, "around": AROUND, "part": _LONGEST_PART, "most": _MOST},
-        )
+        cursor.execute(_READ, {"tenant": tenant_id, "chunks": wanted})
         rows = cursor.fetchall()
-    found: dict[int, dict[str, Any]] = {}
-    at = 0
-    while at < len(rows):
-        end = at
-        while end < len(rows) and rows[end][0] == rows[at][0]:
-            end += 1
-        pk, start, _, text, is_edited = rows[at][:5]
-        made = None if is_edited else _quotable(tenant_id, tuple(row[1:] for row in rows[at:end]))
-        if made is not None:
-            found[pk] = made.to_json(start, text)
-        at = end
-    return found
+    found = {row[0]: quotable(tenant_id, *row[1:]) for row in rows}
+    return {pk: kept for pk, kept in found.items() if kept is not None}
 
 
 def markup_of(media_type: str, *, is_code: bool = False) -> Markup:
@@ -92,26 +83,38 @@ def markup_of(media_type: str, *, is_code: bool = False) -> Markup:
 # Passages are found again and again, in each step of an answer and by everybody who asks about the same, and to cut one
 # into sentences takes ten times what its search does. Kept by all that it is made of, as it is stored at this moment.
 @lru_cache(maxsize=KEPT)
-def _quotable(tenant_id: int, rows: tuple[tuple[Any, ...], ...]) -> Quotable | None:
-    start, end, text, _, media_type, is_paged = rows[0][:6]
-    parts = [part for row in rows if (part := _part(row, is_paged=is_paged)).text]
+def quotable(
+    tenant_id: int, start: int, end: int, text: str, media_type: str, is_paged: bool, pages: str | None
+) -> str | None:
+    """Return what may be quoted of a chunk, as runs keep it; None where it has no place on a page.
+
+    Args:
+        tenant_id: whose it is.
+        start, end, text: its own.
+        media_type: of its document.
+        is_paged: it has page numbers.
+        pages: ``PAGES`` of it.
+    """
+    if pages is None:
+        return None
+    parts = [part for page in json.loads(pages) if (part := _part(page, is_paged=is_paged)).text]
     base = parts[0].char_start if parts else 0
     around = "".join(part.text for part in parts)
     if around[start - base : end - base] != text:
         return None  # pages of documents that came with their chunks are not their text
-    return quotable_of(
+    made = quotable_of(
         parts,
         start,
         end,
         markup=markup_of(media_type, is_code=parts[0].is_code),
         is_cut=(base > 0 and base == start - AROUND, base + len(around) == end + AROUND),
     )
+    return made.to_text(start, text)
 
 
-def _part(row: tuple[Any, ...], *, is_paged: bool) -> PagePart:
-    number, page_start, part_start, text, is_left_out, headings, regions, is_code, marks = row[6:]
-    headings, regions = (json.loads(v or "[]") or [] for v in (headings, regions))
-    marks = json.loads(marks) if marks else None
+def _part(page: list[Any], *, is_paged: bool) -> PagePart:
+    number, page_start, part_start, text, is_left_out, headings, regions, is_code, marks = page
+    headings, regions = headings or [], regions or []
     end = part_start + len(text)
 
     def inside(low: int, high: int) -> bool:

@@ -8,28 +8,34 @@ from typing import Any
 
 from django.db import connection
 
+from apps.collections.quotes.selectors import PAGES, quotable
 from apps.collections.search.types import SearchHit
 
 _WHOLE = """
     SELECT c.id AS chunk_id, c.text, c.index, c.kind, c.char_start, c.char_end, c.page_start, c.page_end,
            c.headings, c.metadata, c.collection_id, c.document_id, d.name AS document_name, d.version, d.media_type,
-           d.document_type
+           d.document_type{pages}
     FROM collections_chunk c
     JOIN collections_document d ON d.id = c.document_id AND d.tenant_id = %(tenant)s
     WHERE c.tenant_id = %(tenant)s AND c.id = ANY (%(chunks)s)
 """
+_PLAIN, _QUOTED = _WHOLE.replace("{pages}", ""), _WHOLE.replace("{pages}", f", {PAGES} AS pages")
 _RANKING = ("score", "vector_rank", "lexical_rank", "exact_rank", "distance", "bm25")
 
 
 class Passages:
     """The passages of one search, each read at most once.
 
+    Args:
+        tenant_id: whose.
+        is_quoted: read what may be quoted of them too.
+
     Whether a passage may be found was decided by the statement that ranked it, a moment ago; one that has been deleted
     since is left out.
     """
 
-    def __init__(self, tenant_id: int) -> None:
-        self._tenant_id = tenant_id
+    def __init__(self, tenant_id: int, *, is_quoted: bool = False) -> None:
+        self._tenant_id, self._is_quoted = tenant_id, is_quoted
         self._read: dict[int, dict[str, Any]] = {}
         self._asked: set[int] = set()
 
@@ -52,10 +58,19 @@ class Passages:
             return
         self._asked.update(missing)
         with connection.cursor() as cursor:
-            cursor.execute(_WHOLE, {"tenant": self._tenant_id, "chunks": missing})
+            cursor.execute(
+                _QUOTED if self._is_quoted else _PLAIN, {"tenant": self._tenant_id, "chunks": missing}
+            )
             names = [column.name for column in cursor.description or ()]
             for values in cursor.fetchall():
                 row = dict(zip(names, values, strict=True))
                 # Django leaves jsonb as text on a cursor: its JSONField is what parses it otherwise.
                 row |= {name: json.loads(row[name]) for name in ("headings", "metadata")}
+                if self._is_quoted:
+                    row["quotable"] = quotable(
+                        self._tenant_id,
+                        *(row[name] for name in ("char_start", "char_end", "text", "media_type")),
+                        row["page_start"] is not None,
+                        row.pop("pages"),
+                    )
                 self._read[row["chunk_id"]] = row

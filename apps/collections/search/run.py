@@ -89,6 +89,7 @@ def search_run(
     is_scope_new: bool = False,
     is_lookup: bool = False,
     is_patient: bool = False,
+    is_quoted: bool = False,
 ) -> SearchResult:
     """Find the passages that answer a question.
 
@@ -109,6 +110,7 @@ def search_run(
             those that mention them, as they do for a question with hardly another word.
         is_patient: in a crowd, wait for a place however many wait: for work in the background, where a refusal would
             be a worse answer than a late one.
+        is_quoted: read with the passages what may be quoted of them, where no more are read than are shown.
 
     Raises:
         Denied: the actor may not search.
@@ -171,7 +173,7 @@ def search_run(
         rows = ranked_rows(statement, vectors)
         if fuses:
             rows = wants.rows_ordered(rows)
-        passages = Passages(tenant.pk)
+        passages = Passages(tenant.pk, is_quoted=is_quoted and reranker is None and not is_ordered)
         if is_ordered:
             # One statement for those whose text decides their place and those that are shown if it decides nothing.
             passages.hits(

@@ -77,6 +77,7 @@ class SearchHit:
         head: how plainly it tells of those codes, 0 where it mentions them; see ``apps.collections.search.heads``.
         before, after: texts of the neighbouring chunks asked for with ``expand``, in reading order, without what they
             share with this one.
+        quotable: what may be quoted of it, as runs keep it; None where that has no place on a page, or was not asked.
     """
 
     chunk_id: int
@@ -106,6 +107,7 @@ class SearchHit:
     head: int = 0
     before: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
+    quotable: str | None = None
 
     @property
     def source_index(self) -> int | None:

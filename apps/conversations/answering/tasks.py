@@ -77,6 +77,7 @@ class _Prepared:
     tenant: Tenant
     turn: Turn
     run: Run
+    actor: Actor
     answering: Answering
     guard: Guard
     collections: list[int]
@@ -110,6 +111,7 @@ async def turn_run(ctx: JobContext, *, turn_id: int, run_id: int) -> None:
         user_key=_user_key(run),
         before_finish=partial(_close, ctx),
         file_keeper=PictureKeeper(ctx, run),
+        actor=prepared.actor,
     )
 
 
@@ -171,6 +173,7 @@ def _prepare(tenant_id: int, turn_id: int, run_id: int) -> _Prepared | None:
         tenant=turn.tenant,
         turn=turn,
         run=run,
+        actor=actor,
         answering=answering,
         guard=guard,
         collections=list(collections),

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from apps.collections.quotes.parts import Quotable, quotable_from_json, quotable_plain
+from apps.collections.quotes.parts import Quotable, quotable_from_text, quotable_plain
 from apps.conversations.citations.claims import Claim, quote_choose
 from toolloop.sentences import sentence_spans
 
@@ -312,6 +312,6 @@ def passages_of(
                     page=row["page"],
                     char_start=row["char_start"],
                     quote=named.get(f"c{row['chunk_id']}", ""),
-                    quotable=quotable_from_json(row.get("quotable"), row["char_start"], row["text"]),
+                    quotable=quotable_from_text(row.get("quotable"), row["char_start"], row["text"]),
                 )
     return found

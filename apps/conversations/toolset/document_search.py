@@ -94,6 +94,7 @@ def documents_search(
                 is_scope_new=True,
                 is_lookup=is_lookup or is_of_code,
                 is_patient=True,
+                is_quoted=True,
             )
 
         found = search({})
@@ -255,6 +256,7 @@ def _attached_hits(
         filters={**(filters or {}), "document_id": {"in": given.documents}},
         billing_account=run_billing_account(scope.run),
         is_patient=True,
+        is_quoted=True,
     )
     return found.hits
 
@@ -277,4 +279,5 @@ def _row(hit: SearchHit, collection: str) -> dict[str, Any]:
         "vector_rank": hit.vector_rank,
         "lexical_rank": hit.lexical_rank,
         "exact_rank": hit.exact_rank,
+        **({} if hit.quotable is None else {"quotable": hit.quotable}),
     }

@@ -163,8 +163,8 @@ def results_output(
     if similarity is not None:
         named["similarity"] = round(similarity, 2)
     content = json.dumps({**said, "note": note, **named, "results": told}, ensure_ascii=False)
-    quotables = quotables_read(scope.tenant.pk, [r["chunk_id"] for r in results])
-    kept = [{**r, "quotable": quotables.get(r["chunk_id"])} for r in results]
+    quotables = quotables_read(scope.tenant.pk, [r["chunk_id"] for r in results if "quotable" not in r])
+    kept = [{"quotable": quotables.get(r["chunk_id"]), **r} for r in results]
     return ToolOutput(content, {"query": query, "summary": summary, "results": kept})
 
 

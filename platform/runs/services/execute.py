@@ -36,6 +36,7 @@ from runs.stopping import stop_watch
 from runs.telemetry import run_telemetry
 from runs.transcript import FINISHED, LIMIT, PARKED, REASONING, STEP_RESET, TEXT, Transcript
 from runs.usage import attribution_of, usage_recorded
+from tenancy.actors import Actor
 from tenancy.database.cursors import not_waited
 from toolloop.batches.base import AnswersLater
 from toolloop.deferred import Decision
@@ -105,6 +106,7 @@ async def run_execute(
     before_finish: Callable[[Run, RunFinished], None] | None = None,
     later: Later | None = None,
     file_keeper: FileKeeper | None = None,
+    actor: Actor | None = None,
 ) -> RunFinished | None:
     """Drive the loop for a run, record it, and end run and job together; call it from a job of the loop lane.
 
@@ -123,6 +125,7 @@ async def run_execute(
         before_finish: writes the caller's own rows inside the transaction that ends run and job; not called when the
             run parks. Runs in a database thread; ``run`` has its final values.
         file_keeper: keeps the files that tools return; see ``runs.result_files``.
+        actor: the run's person as they were read just before; see ``GoingOn``.
         later: of a model that may answer a day later; the run is called again when the answer is there.
 
     Returns:
@@ -163,7 +166,7 @@ async def run_execute(
                 toolset=toolset,
                 path=run.request.get("path", CallPath.JOB),
                 paused=bool(start.turns) and start.turns[-1].stop == "pause",
-                require=partial(ctx.in_db, GoingOn(run, reservations.known).require),
+                require=partial(ctx.in_db, GoingOn(run, reservations.known, actor).require),
                 has_begun=start.is_resumed,
                 remember=lambda step, key: ctx.in_db(_response_keep, ctx, run.pk, step, key),
                 responses=start.responses,

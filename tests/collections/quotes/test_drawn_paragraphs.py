@@ -11,7 +11,7 @@ from apps.collections.ingestion.frames import page_from_json, page_to_json
 from apps.collections.ingestion.readers.pdf import PdfReader
 from apps.collections.ingestion.types import PageText, ReaderLimits
 from apps.collections.models import Chunk, Collection
-from apps.collections.quotes.parts import PagePart, quotable_from_json, quotable_of
+from apps.collections.quotes.parts import PagePart, quotable_from_text, quotable_of
 from apps.collections.quotes.selectors import quotables_read
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
@@ -263,7 +263,7 @@ def test_marks_are_kept_with_the_page_and_used_for_quotes(
         document = ingest(cast, collection, "a.pdf", path.read_bytes())
         chunk = Chunk.objects.filter(document=document).order_by("-index")[0]
         kept = quotables_read(cast.tenant.pk, [chunk.pk])[chunk.pk]
-    made = quotable_from_json(kept, chunk.char_start, chunk.text)
+    made = quotable_from_text(kept, chunk.char_start, chunk.text)
     assert made is not None
     said = [made.said(u.start, u.end) for u in made.units]
     assert said == ["".join(lines) for lines in THAI]

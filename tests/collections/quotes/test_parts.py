@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.collections.quotes.parts import PagePart, Quotable, quotable_from_json, quotable_of, quotable_plain
+from apps.collections.quotes.parts import PagePart, Quotable, quotable_from_text, quotable_of, quotable_plain
+from runs.withheld import Withheld
 
 
 def said(quotable: Quotable) -> list[str]:
@@ -57,14 +58,21 @@ def test_a_sentence_that_the_chunk_cuts_is_completed_from_around_it() -> None:
     start, end = text.index("pays five"), text.index("it is worth")
     made = quotable_of([PagePart(1, 0, text)], start, end)
     assert said(made) == ["The second pays five percent of what it is worth."]
-    kept = quotable_from_json(
-        json.loads(json.dumps(made.to_json(start, text[start:end]))), start, text[start:end]
-    )
+    stored = made.to_text(start, text[start:end])
+    kept = quotable_from_text(stored, start, text[start:end])
     assert kept is not None
     assert kept == made
     assert said(kept) == said(made)
     # What a reader may not see was taken out of the text that is kept: its offsets mean nothing any more.
-    assert quotable_from_json(made.to_json(start, text[start:end]), start, "withheld") is None
+    assert quotable_from_text(stored, start, "withheld") is None
+    # Nor is there anything to rely on where it was taken out of what is kept; earlier versions kept values.
+    withheld = Withheld(frozenset({1}), frozenset(), frozenset({"worth"}))
+    assert "worth" in stored
+    assert "worth" not in withheld.text(stored)
+    assert quotable_from_text(withheld.text(stored), start, text[start:end]) is None
+    for spoiled in (None, "", "[1]", '{"lead":""}', stored[:-1]):
+        assert quotable_from_text(spoiled, start, text[start:end]) is None
+    assert quotable_from_text(json.loads(stored), start, text[start:end]) == made
 
 
 def test_a_sentence_over_two_pages_has_the_page_where_it_begins_and_no_footer() -> None:
@@ -220,7 +228,7 @@ def test_comments_of_code_are_cut_into_sentences_and_code_into_lines(
     text: str, cut: int, sentences: list[str], lines: int
 ) -> None:
     made = quotable_of([PagePart(None, 50, text[cut:], is_code=True)], 50, 50 + len(text) - cut)
-    kept = quotable_from_json(json.loads(json.dumps(made.to_json(50, text[cut:]))), 50, text[cut:])
+    kept = quotable_from_text(made.to_text(50, text[cut:]), 50, text[cut:])
     assert kept == made
     found = [made.said(u.start, u.end, u.kind) for u in made.units if u.kind == "sentence"]
     assert found[: len(sentences)] == sentences

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -13,13 +14,15 @@ from django.urls import reverse
 
 from apps.collections.models import Chunk, Collection, Page
 from apps.collections.quotes import selectors
-from apps.collections.quotes.parts import Quotable, quotable_from_json, quotable_of
+from apps.collections.quotes.parts import Quotable, quotable_from_text, quotable_of
 from apps.collections.quotes.selectors import quotables_read
+from apps.collections.search import search_run
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
 from tests.collections.conftest import ingest
 from tests.collections.ingestion.files import make_pdf
 from tests.markup import flat
+from tests.statements import statements_noted
 
 pytestmark = pytest.mark.django_db
 WHOLE = "The duty on lamps that are made of glass is two percent of the value."
@@ -36,7 +39,21 @@ def test_quote_over_two_pages_is_whole_and_marked_on_both(
         chunk = Chunk.objects.filter(document=document).order_by("index")[0]
         kept = quotables_read(cast.tenant.pk, [chunk.pk])[chunk.pk]
         assert quotables_read(cast.other_tenant.pk, [chunk.pk]) == {}
-        made = quotable_from_json(kept, chunk.char_start, chunk.text)
+        asked: dict[str, Any] = {
+            "tenant": cast.tenant,
+            "actor": cast.actor("member"),
+            "query": "duty on lamps",
+        }
+        with statements_noted() as plain:
+            hits = search_run(collections=[collection], **asked).hits
+        assert {hit.quotable for hit in hits} == {None}
+        with statements_noted() as sent:
+            hits = search_run(collections=[collection], is_quoted=True, **asked).hits
+        assert len(sent) == len(plain)
+        read = quotables_read(cast.tenant.pk, [hit.chunk_id for hit in hits])
+        assert {hit.chunk_id: hit.quotable for hit in hits} == read
+        assert read[chunk.pk] == kept
+        made = quotable_from_text(kept, chunk.char_start, chunk.text)
         assert made is not None
         pages = {p.number: p for p in Page.objects.filter(document=document)}
     found = {made.said(u.start, u.end): u for u in made.units}
@@ -87,13 +104,13 @@ def test_a_passage_is_cut_into_sentences_once_until_something_of_it_changes(
         return quotable_of(parts, start, end, **how)
 
     monkeypatch.setattr(selectors, "quotable_of", counted)
-    selectors._quotable.cache_clear()
+    selectors.quotable.cache_clear()
     with tenant_scope(cast.tenant.pk):
         document = ingest(cast, collection, "c.pdf", make_pdf(tmp_path / "c.pdf", [ONE, TWO]).read_bytes())
         chunk = Chunk.objects.filter(document=document).order_by("index")[0]
 
         def units() -> list[Any]:
-            found: list[Any] = quotables_read(cast.tenant.pk, [chunk.pk])[chunk.pk]["units"]
+            found: list[Any] = json.loads(quotables_read(cast.tenant.pk, [chunk.pk])[chunk.pk])["units"]
             return found
 
         first = units()
@@ -145,6 +162,6 @@ def _said(cast: Cast, collection: Collection, name: str, content: bytes) -> list
         document = ingest(cast, collection, name, content)
         chunk = Chunk.objects.get(document=document)
         kept = quotables_read(cast.tenant.pk, [chunk.pk])[chunk.pk]
-        made = quotable_from_json(kept, chunk.char_start, chunk.text)
+        made = quotable_from_text(kept, chunk.char_start, chunk.text)
     assert made is not None
     return [(unit.kind, made.said(unit.start, unit.end, unit.kind)) for unit in made.units]
