@@ -19,6 +19,7 @@ from django.core.signals import request_started  # noqa: E402
 from django.db import close_old_connections, reset_queries  # noqa: E402
 from django.urls import reverse  # noqa: E402
 
+from jobs.registry import kinds_load  # noqa: E402
 from web.departures import departures_noted, holding_noted  # noqa: E402
 from web.draining import drain_on_signals  # noqa: E402
 from web.handler import application_make  # noqa: E402
@@ -40,8 +41,9 @@ def _tell_alerts() -> None:
 application = beginning_with(
     holding_noted(departures_noted(application_make())), drain_on_signals, _watch_files, _tell_alerts
 )
-# All views: else the first request would wait for them.
+# All views and kinds of jobs: else the first request would wait for them.
 gc.disable()
+kinds_load()
 # In a context of its own: each of some 150 resolvers leaves a variable in it, and every way between a coroutine and a thread
 # looks at all variables of the context that it comes from.
 contextvars.copy_context().run(reverse, "admin:index")

@@ -10,6 +10,7 @@ from drf_spectacular.views import SpectacularAPIView
 
 from apps.tools.mcp_server.view import McpView
 from config.operate import status
+from web.drf import schema  # noqa: F401 - registers how keys and sessions are documented
 from web.views.api_docs import api_docs
 from web.views.sign_in import login
 

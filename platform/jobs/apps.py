@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from pathlib import Path
-
-from django.apps import AppConfig, apps
-from django.utils.module_loading import autodiscover_modules
+from django.apps import AppConfig
 
 
 class JobsConfig(AppConfig):
@@ -32,12 +28,3 @@ class JobsConfig(AppConfig):
 
         on_sweep(workers_forget, every_s=3600)
         reads_for_metrics(jobs_read)
-        autodiscover_modules("tasks")
-        rooms_autodiscover("tasks")
-
-
-def rooms_autodiscover(name: str) -> None:
-    """Import the modules of this name in the rooms of all apps, as Django's ``autodiscover_modules`` does at their top."""
-    for config in apps.get_app_configs():
-        for path in sorted(Path(config.path).glob(f"*/{name}.py")):
-            import_module(f"{config.name}.{path.parent.name}.{name}")

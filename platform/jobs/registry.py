@@ -1,15 +1,20 @@
-"""Which kinds of job exist and what runs them. Modules named ``tasks`` register theirs at start-up."""
+"""Which kinds of job exist and what runs them. Modules named ``tasks`` register theirs (``kinds_load``)."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
 from math import inf
+from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import structlog
+from django.apps import apps
 from django.db import Error
+from django.utils.module_loading import autodiscover_modules
 
 if TYPE_CHECKING:
     from jobs.models import Job
@@ -89,6 +94,18 @@ def job(
     return register
 
 
+@cache
+def kinds_load() -> None:
+    """Import the modules named ``tasks`` at the top of all apps and in their rooms, which register their kinds.
+
+    Web server and worker do so before anything waits for them. Commands that know no jobs start without.
+    """
+    autodiscover_modules("tasks")
+    for config in apps.get_app_configs():
+        for path in sorted(Path(config.path).glob("*/tasks.py")):
+            import_module(f"{config.name}.{path.parent.name}.tasks")
+
+
 _before_fork: list[Callable[[], None]] = []
 
 
@@ -103,7 +120,8 @@ def before_fork(hook: Callable[[], None]) -> None:
 
 
 def run_before_fork() -> None:
-    """Call the hooks in the order in which they came."""
+    """Load the kinds of jobs, then call the hooks in the order in which they came."""
+    kinds_load()
     for hook in _before_fork:
         hook()
 
@@ -195,6 +213,7 @@ async def run_before_exit() -> None:
 
 def get(name: str) -> JobKind:
     """Return the kind. Raises LookupError for a name nothing registers (an app removed, a worker out of date)."""
+    kinds_load()
     try:
         return _kinds[name]
     except KeyError:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from toolloop.errors import GenerationFailed
 from toolloop.limits import Limits
 from toolloop.metering import UsageHook
 from toolloop.providers.base import Provider
-from toolloop.structured import GenerationFailed, generate
+from toolloop.structured import generate
 from toolloop.tools.catalog import CatalogEntry
 from toolloop.tools.context import ToolError
 from toolloop.tools.meta_tools import Chooser

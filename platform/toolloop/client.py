@@ -9,16 +9,13 @@ from contextlib import aclosing, asynccontextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
-from toolloop.chooser import model_chooser
 from toolloop.client_options import Input, RunOptions, facts_checked, input_history
 from toolloop.deferred import PendingCall
 from toolloop.errors import ConfigurationError
 from toolloop.events import Event, RunFinished
 from toolloop.generation import Gatherer, Generation, GenerationStream
-from toolloop.intent import Intent, calls_plan, calls_run
 from toolloop.journal import NullJournal
 from toolloop.limits import Limits
-from toolloop.loop_values import LoopInput, LoopServices
 from toolloop.messages import ModelMessage, ToolResult
 from toolloop.metering import UsageHook
 from toolloop.output import Output, output_of
@@ -26,7 +23,6 @@ from toolloop.prompt_templates import Guidance, question_split, system_prompt
 from toolloop.providers.base import Provider
 from toolloop.providers.profiles import Profile, profile_for
 from toolloop.response_cache import Cache, CacheSettings
-from toolloop.telemetry import Telemetry, run_traced
 from toolloop.tokens import Usage
 from toolloop.tools.catalog import Catalog, CatalogEntry
 from toolloop.tools.classes import ToolClass
@@ -38,8 +34,11 @@ from toolloop.tools.toolset import Toolset, ToolSource
 
 if TYPE_CHECKING:
     from toolloop.connections import Connection
+    from toolloop.intent import Intent
     from toolloop.models import ModelCatalog
+    from toolloop.telemetry import Telemetry
 
+# The loop and what else only a run needs is imported by the methods that run: `import toolloop` stays cheap.
 AnyTool = Tool | ToolClass | ToolSource | Callable[..., Any]
 
 
@@ -189,6 +188,8 @@ class Client:
             ProviderError: no turn could be had.
             ConfigurationError: as for ``generate``.
         """
+        from toolloop.intent import calls_plan
+
         history = input_history(options.get("history", ()), input)
         toolset = self._toolset(options, history)
         async with self._connected(self._models) as connection:
@@ -212,6 +213,8 @@ class Client:
         self, intent: Intent, *, chosen: Collection[str] | None = None, **options: Unpack[RunOptions]
     ) -> list[ToolResult]:
         """Run the chosen calls of an intent, all when None; choosing approves. See ``toolloop.intent.calls_run``."""
+        from toolloop.intent import calls_run
+
         return await calls_run(
             intent,
             self._toolset(options, ()),
@@ -231,6 +234,9 @@ class Client:
         pending: tuple[PendingCall, ...],
         options: RunOptions,
     ) -> AsyncGenerator[Event, None]:
+        from toolloop.loop_values import LoopInput, LoopServices
+        from toolloop.telemetry import run_traced
+
         toolset = self._toolset(options, history)
         async with self._connected(self._models) as connection:
             events = run_traced(
@@ -297,6 +303,8 @@ class Client:
         return connection_open(models, **settings)
 
     async def _choose(self, intent: str, entries: Sequence[CatalogEntry]) -> Sequence[str]:
+        from toolloop.chooser import model_chooser
+
         async with self._connected((str(self._dynamic),)) as connection:
             choose = model_chooser(
                 connection.provider, connection.model, on_usage=self._on_usage, usage_metadata=self._metadata

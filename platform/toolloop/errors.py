@@ -122,3 +122,16 @@ class MalformedResponse(ProviderError):
 
     code = "malformed_response"
     default_retryable = True
+
+
+class GenerationFailed(ToolloopError):
+    """There is no usable answer.
+
+    Attributes:
+        code: of ``RunFinished.error_code``; "no_answer" when the model refused, was filtered or cut off.
+        usage: tokens that were spent all the same.
+    """
+
+    def __init__(self, message: str, code: str, *, retryable: bool, usage: Usage) -> None:
+        super().__init__(message)
+        self.code, self.retryable, self.usage = code, retryable, usage

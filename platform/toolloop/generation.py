@@ -8,13 +8,12 @@ from types import TracebackType
 from typing import Any, Self, cast
 
 from toolloop.deferred import PendingCall
-from toolloop.errors import ConfigurationError
+from toolloop.errors import ConfigurationError, GenerationFailed
 from toolloop.events import Event, RunFinished, RunStatus, StepReset, ToolFinished, TurnFinished
 from toolloop.history import histories_merge
 from toolloop.messages import Citation, ModelMessage, ToolResult, Turn, message_from_json
 from toolloop.output import Output
 from toolloop.partial_output import PartialOutput
-from toolloop.structured import GenerationFailed
 from toolloop.tokens import Usage
 
 

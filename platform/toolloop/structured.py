@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from toolloop.errors import ToolloopError
+from toolloop.errors import GenerationFailed
 from toolloop.events import RunFinished
 from toolloop.json_reading import clean_json, extract_json
 from toolloop.limits import Limits
@@ -21,19 +21,6 @@ from toolloop.tokens import Usage
 from toolloop.tools.toolset import Toolset
 
 __all__ = ["Generated", "GenerationFailed", "Output", "clean_json", "extract_json", "generate", "output_of"]
-
-
-class GenerationFailed(ToolloopError):
-    """There is no usable answer.
-
-    Attributes:
-        code: of ``RunFinished.error_code``; "no_answer" when the model refused, was filtered or cut off.
-        usage: tokens that were spent all the same.
-    """
-
-    def __init__(self, message: str, code: str, *, retryable: bool, usage: Usage) -> None:
-        super().__init__(message)
-        self.code, self.retryable, self.usage = code, retryable, usage
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""App configuration; finds each app's palette and registers API documentation."""
+"""App configuration; finds each app's palette."""
 
 from django.apps import AppConfig
 from django.utils.module_loading import autodiscover_modules
@@ -16,7 +16,6 @@ class WebConfig(AppConfig):
         from jobs.registry import on_sweep
         from tenancy.row_security import register_function
         from web import windows
-        from web.drf import schema  # noqa: F401 - registers how keys and sessions are documented
         from web.sign_in_trail import trail_start
         from web.sweeps import old_rows_sweep
 

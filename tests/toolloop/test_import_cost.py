@@ -27,6 +27,7 @@ HEAVY = (
     "opentelemetry",
 )
 MODULES_MOST = 66
+CLIENT_MOST = 80
 # Warmed with asyncio, which any process that runs the loop has imported anyway.
 _PROBE = """
 import asyncio, json, sys
@@ -66,9 +67,12 @@ def test_nothing_heavy_and_not_many_modules_are_loaded(module):
     assert len(found["added"]) <= MODULES_MOST, found["added"]
 
 
-def test_client_loads_no_sdk_and_no_adapter_before_its_first_run():
-    found = probe("toolloop.client", "toolloop.providers.openai", "toolloop.providers.registry")
+def test_client_loads_no_sdk_no_adapter_and_no_loop_before_its_first_run():
+    found = probe(
+        "toolloop.client", "toolloop.providers.openai", "toolloop.providers.registry", "toolloop.loop"
+    )
     assert found["loaded"] == []
+    assert len(found["added"]) <= CLIENT_MOST, found["added"]
 
 
 def test_tool_definition_does_not_load_pydantic_either():

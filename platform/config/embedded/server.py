@@ -16,7 +16,6 @@ from types import TracebackType
 from typing import Self
 
 import psutil
-import psycopg
 
 from basics.processes import die_with_parent
 from config import processes
@@ -379,6 +378,8 @@ def remove(data_dir: Path) -> None:
 
 def _connect_problem(url: str) -> str | None:
     """Return None when a connection can be made, else what the server or the socket said."""
+    import psycopg  # takes half of the imports of `manage.py up`, and can be had while the server starts
+
     try:
         psycopg.connect(url, connect_timeout=3).close()
     except psycopg.OperationalError as error:
