@@ -89,7 +89,8 @@ def moved(alert: str, value: Callable[[Said], float], fault: Callable[[], object
     fault()
     after = said_here()
     assert crosses(alert, value(after)), value(after)
-    assert raised(before, after) == {alert, also} - {""}
+    found = raised(before, after)
+    assert found == {alert, also} - {""}, found
 
 
 def raised(before: Said, after: Said) -> set[str]:
