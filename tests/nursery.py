@@ -171,7 +171,8 @@ def nursery(env: Mapping[str, str], root: Path) -> Nursery:
         idle = [one for one, that in _open.items() if that.is_idle()]
         for other in idle[:-1]:
             _open.pop(other).end()
-    _open[key] = _open.pop(key, None) or Nursery(own, root)  # the one that was used last stands last
+    # The one that was used last stands last.
+    _open[key] = _open.pop(key) if key in _open else Nursery(own, root)
     return _open[key]
 
 
