@@ -24,8 +24,19 @@ from typing import Any
 
 from basics.processes import die_with_parent
 
-LATE = ("GROUNDWORK_COMPATIBLE_BASE_URL", "GROUNDWORK_COMPATIBLE_MODELS", "GROUNDWORK_WORKER_HEALTH_PORT")
-"""Variables that nothing reads before the product runs: processes that differ in these alone are forked from one."""
+_PREFIX = "GROUNDWORK_"
+LATE_SETTINGS = tuple(
+    _PREFIX + name
+    for name in ("DEFAULT_MODEL", "DRAIN_SECONDS", "FETCH_NETWORKS", "JOB_LEASE_S", "METRICS_TOKEN")
+)
+"""Variables of settings that nothing reads before the product runs; each setting has the name behind the prefix."""
+PROCESSES = "GROUNDWORK_WORKERS"
+LATE = (
+    *LATE_SETTINGS,
+    PROCESSES,
+    *("GROUNDWORK_COMPATIBLE_BASE_URL", "GROUNDWORK_COMPATIBLE_MODELS", "GROUNDWORK_WORKER_HEALTH_PORT"),
+)
+"""Variables that a process gets after its fork: those that differ in these alone are forked from one."""
 WEB, WORKER = "web", "worker"
 
 
@@ -144,14 +155,24 @@ def can_fork() -> bool:
     return hasattr(os, "pidfd_open") and "TEST_RUN_PID" in os.environ  # tests.processes.RUN
 
 
+def late(env: Mapping[str, str]) -> dict[str, str]:
+    """Return what of an environment a process gets after its fork."""
+    return {name: env[name] for name in LATE if name in env}
+
+
 def nursery(env: Mapping[str, str], root: Path) -> Nursery:
-    """Return the process for these settings; those of other settings end when nothing runs that they forked."""
+    """Return the process for these settings; of the others one stays, for most tests have the settings of one.
+
+    The rest end when nothing runs that they forked.
+    """
     own = {name: value for name, value in env.items() if name not in LATE and name != "PYTEST_CURRENT_TEST"}
     key = (root, *sorted(own.items()))
     if key not in _open:
-        for other in [one for one, that in _open.items() if that.is_idle()]:
+        idle = [one for one, that in _open.items() if that.is_idle()]
+        for other in idle[:-1]:
             _open.pop(other).end()
-        _open[key] = Nursery(own, root)
+    # The one that was used last stands last.
+    _open[key] = _open.pop(key) if key in _open else Nursery(own, root)
     return _open[key]
 
 
@@ -203,6 +224,7 @@ def _become(kind: str, env: Mapping[str, str], port: int) -> None:
     from config import zygote
 
     os.environ.update(env)
+    _settings_read(env)
     zygote._title_set(f"groundwork {kind}")
     if kind == WEB:
         import uvicorn
@@ -222,7 +244,20 @@ def _become(kind: str, env: Mapping[str, str], port: int) -> None:
     if delays.is_on():
         delays.late_worker()
     sys.argv = ["manage.py", "worker", "--health-port", str(port), "--skip-checks"]  # import_all has checked
+    if PROCESSES in env:
+        sys.argv += ["--processes", env[PROCESSES]]
     execute_from_command_line(sys.argv)
+
+
+def _settings_read(given: Mapping[str, str]) -> None:
+    """Give the settings of ``LATE_SETTINGS`` the values that they would have had at the import."""
+    from django.conf import settings
+
+    from config import env
+
+    for variable in LATE_SETTINGS:
+        if variable in given:
+            setattr(settings, variable.removeprefix(_PREFIX), env.get(variable))
 
 
 if __name__ == "__main__":

@@ -117,9 +117,8 @@ class Stack:
         self.worker: Process | None = None
 
     def _fork(self, kind: str, port: int) -> nursery.Forked:
-        late = {name: self.env[name] for name in nursery.LATE if name in self.env}
         made = nursery.nursery(self.env, self.root)
-        return made.fork(kind, self.logs / f"{kind}.log", late, port=port)
+        return made.fork(kind, self.logs / f"{kind}.log", nursery.late(self.env), port=port)
 
     def _start(self, name: str, command: list[str], **env: str) -> subprocess.Popen[bytes]:
         with (self.logs / f"{name}.log").open("ab") as log:

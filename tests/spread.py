@@ -18,8 +18,12 @@ BROWSER = "tests/browser"
 CONCURRENCY = "tests/concurrency"
 SERVED = (BROWSER, CONCURRENCY)
 """Folders whose tests share one running product."""
-TOGETHER = (*SERVED, "tests/conversations/openai")
-"""Folders that one process runs whole: each process would start their product (or their server) again."""
+SITES = (*SERVED, "tests/conversations/openai")
+"""Those, and folders whose tests share a server."""
+ALIKE = ("tests/api", "tests/jobs")
+"""Folders whose tests start servers of their own, forked from what imported the product once (``tests.nursery``)."""
+TOGETHER = (*SITES, *ALIKE)
+"""Folders that one process runs whole: each process would start their product, or import it, again."""
 SECOND = (
     "test_accessibility",
     "test_admin_accessibility",
@@ -36,7 +40,8 @@ LONGEST = (
     "tests/permissions/test_matrix.py",
     "tests/concurrency",
     "tests/permissions/test_admin_matrix.py",
-    "tests/api/test_schema_fuzz.py",
+    "tests/jobs",
+    "tests/api",
     "tests/config/test_embedded_postgres.py",
     "tests/runs/test_crash.py",
     "tests/collections/ingestion/test_ocr.py",
@@ -57,7 +62,7 @@ LONGEST = (
     "tests/collections/index/test_large.py",
     "tests/collections/files/test_git.py",
     "tests/backups/test_create.py",
-    "tests/deploy/test_monitoring.py",
+    "tests/deploy/test_faults.py",
     "tests/collections/ingestion/test_hostile_files.py",
     "tests/datasets/formats/test_formats.py",
     "tests/toolloop/mcp/test_official_server.py",
@@ -72,19 +77,16 @@ LONGEST = (
     "tests/backups/test_damage.py",
     "tests/conversations/chat/test_streams_by_mode.py",
     "tests/tenancy/upgrades/test_wide_keys.py",
-    "tests/jobs/test_health.py",
     "tests/audit/test_streams.py",
     "tests/collections/graph/test_code_graph.py",
     "tests/test_run_ends.py",
     "tests/sso/test_attacks.py",
     "tests/tools/connectors/test_mcp.py",
     "tests/tenancy/upgrades/test_locks.py",
-    "tests/api/test_hostile_requests.py",
     "tests/toolloop/code_mode/test_hostile_programs.py",
     "tests/tenancy/test_pooler.py",
     "tests/exports/test_import_kill.py",
     "tests/evaluations/annotation/test_annotation.py",
-    "tests/jobs/test_worker.py",
     "tests/collections/imports/test_chroma.py",
     "tests/toolloop/code_mode/test_pool.py",
     "tests/erasure/test_restore.py",
@@ -92,7 +94,6 @@ LONGEST = (
     "tests/batches/test_generation.py",
     "tests/collections/search/test_search.py",
     "tests/toolloop/code_mode/test_shared_cases.py",
-    "tests/jobs/test_drain.py",
     "tests/batches/test_experiment_kills.py",
     "tests/web/test_query_counts.py",
     "tests/clients/test_live.py",

@@ -17,7 +17,7 @@ import pytest
 from config import processes
 from config.embedded import EmbeddedPostgres
 from tests.patience import PATIENCE_S
-from tests.processes import RUN
+from tests.processes import RUN, below
 from tests.servers import ROOT, wait_for
 
 pytestmark = pytest.mark.servers
@@ -44,16 +44,11 @@ def _of_run(pid: int) -> list[psutil.Process]:
     return found
 
 
-def _is_worker(process: psutil.Process) -> bool:
+def _is_worker(pid: int) -> bool:
     try:
-        return " ".join(process.cmdline()).split()[-1:] == ["worker"]  # as tests.nursery names it
+        return " ".join(psutil.Process(pid).cmdline()).split()[-1:] == ["worker"]  # as tests.nursery names it
     except psutil.NoSuchProcess:
         return False
-
-
-def _has_worker(run: psutil.Process) -> bool:
-    """Tell whether a worker runs below the run: asked many times, so it doesn't read the environment of every process."""
-    return any(map(_is_worker, run.children(recursive=True)))
 
 
 def test_nothing_is_left_when_a_run_is_told_to_end(folder: Path) -> None:
@@ -68,7 +63,7 @@ def test_nothing_is_left_when_a_run_is_told_to_end(folder: Path) -> None:
         text=True,
     )
     try:
-        wait_for(lambda: _has_worker(psutil.Process(run.pid)), "a test to start a worker")
+        wait_for(lambda: any(map(_is_worker, below(run.pid))), "a test to start a worker")
         run.send_signal(signal.SIGTERM)
         said, _ = run.communicate(timeout=PATIENCE_S)
     finally:

@@ -42,7 +42,7 @@ def test_folders_that_stay_together_are_those_with_a_server_for_all_of_them() ->
     folders = [
         path.parent for path in (ROOT / "tests").rglob("conftest.py") if fixture.search(path.read_text())
     ]
-    assert sorted(folder.relative_to(ROOT).as_posix() for folder in folders) == sorted(spread.TOGETHER)
+    assert sorted(folder.relative_to(ROOT).as_posix() for folder in folders) == sorted(spread.SITES)
 
 
 class Process:

@@ -62,43 +62,32 @@ def large_index(installation: Installation) -> SearchIndex:
         )
 
 
-def test_it_comes_back_on_a_server_without_our_roles(
-    installation: Installation, elsewhere: Elsewhere
-) -> None:
-    """With its rows, files, walls and keys, and with large indexes, which are built again."""
-    index = large_index(installation)
-    made = installation.backup()
-    assert made.rows > 100
-    files = {kept.key: blob_read(kept.key) for kept in store().below("")}
-    assert len(files) == 3
-    with elsewhere.entered():
-        done = backup_restore(str(installation.place))
-        assert done.brought == 3
-        same_rows(made)
-        assert {kept.key for kept in store().below("")} == set(files)
-        for key, content in files.items():
-            assert hashlib.sha256(blob_read(key)).hexdigest() == key.rpartition("/")[2]
-            assert blob_read(key) == content
-        assert check_row_security().ok
-        assert check_vector().ok
-        with platform_scope():
-            tenants = list(Tenant.objects.all())
-        assert {t.pk for t in tenants} == {installation.cast.tenant.pk, installation.cast.other_tenant.pk}
-        for tenant in tenants:
-            assert audit_chain_verify(tenant=tenant).is_intact
-            with tenant_scope(tenant.pk):
-                for model in tenant_models():
-                    assert not model._default_manager.exclude(tenant_id=tenant.pk).exists(), model
-        used = keys_used()
-        assert used.secrets == 2
-        assert used.unreadable == []
-        with fresh_line() as line:
-            found = line.execute(
-                "SELECT count(*) FROM pg_indexes WHERE schemaname = 'vector_graphs' AND indexdef LIKE '%%hnsw%%' "
-                "AND tablename = 'c' || %s::text || '_i' || %s::text",
-                [index.collection_id, index.pk],
-            ).fetchone()
-        assert found == (1,)
+def all_is_there(installation: Installation, files: dict[str, bytes], index: SearchIndex) -> None:
+    """Check files, walls, keys and the large index, which was built again, where a backup came back."""
+    assert {kept.key for kept in store().below("")} == set(files)
+    for key, content in files.items():
+        assert hashlib.sha256(blob_read(key)).hexdigest() == key.rpartition("/")[2]
+        assert blob_read(key) == content
+    assert check_row_security().ok
+    assert check_vector().ok
+    with platform_scope():
+        tenants = list(Tenant.objects.all())
+    assert {t.pk for t in tenants} == {installation.cast.tenant.pk, installation.cast.other_tenant.pk}
+    for tenant in tenants:
+        assert audit_chain_verify(tenant=tenant).is_intact
+        with tenant_scope(tenant.pk):
+            for model in tenant_models():
+                assert not model._default_manager.exclude(tenant_id=tenant.pk).exists(), model
+    used = keys_used()
+    assert used.secrets == 2
+    assert used.unreadable == []
+    with fresh_line() as line:
+        found = line.execute(
+            "SELECT count(*) FROM pg_indexes WHERE schemaname = 'vector_graphs' AND indexdef LIKE '%%hnsw%%' "
+            "AND tablename = 'c' || %s::text || '_i' || %s::text",
+            [index.collection_id, index.pk],
+        ).fetchone()
+    assert found == (1,)
 
 
 def nothing_was_changed(elsewhere: Elsewhere) -> None:
@@ -111,9 +100,13 @@ def nothing_was_changed(elsewhere: Elsewhere) -> None:
 def test_it_comes_back_once_and_after_refusals(
     installation: Installation, elsewhere: Elsewhere, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One restore, refused again and again for one reason after the other, none of which leaves anything."""
+    """On a server without our roles: one restore, refused again and again, for reasons none of which leaves anything."""
     settings.BACKUP_KEYS = [SEAL]
+    index = large_index(installation)
     made, of_the_source = installation.backup(), shape()
+    assert made.rows > 100
+    files = {kept.key: blob_read(kept.key) for kept in store().below("")}
+    assert len(files) == 3
     url = str(installation.place)
 
     settings.BACKUP_KEYS = []
@@ -166,17 +159,17 @@ def test_it_comes_back_once_and_after_refusals(
     settings.SECRET_KEY = "made-at-the-first-command-of-the-new-server-12345678"
     with elsewhere.entered():
         done = backup_restore(url)
+        assert done.brought == 3
         assert "secret_key" in done.keys
         assert (elsewhere.home / "secret_key").read_text() == kept
         same_rows(made)
-        assert check_row_security().ok
         with pytest.raises(BackupRefused, match="isn't empty"):
             backup_restore(url)
         sequences_go_on()
         assert shape() == of_the_source
     settings.SECRET_KEY = kept
     with elsewhere.entered():
-        assert keys_used().unreadable == []
+        all_is_there(installation, files, index)
 
 
 def sequences_go_on() -> None:

@@ -98,7 +98,7 @@ def _docx_with(document_xml: bytes) -> bytes:
     target = io.BytesIO()
     with (
         zipfile.ZipFile(io.BytesIO(docx())) as source,
-        zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as writer,
+        zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as writer,
     ):
         for name in source.namelist():
             writer.writestr(name, document_xml if "document.xml" in name else source.read(name))
@@ -123,7 +123,7 @@ def _endless_pages() -> bytes:
 
 def _stream_bomb() -> bytes:
     """Return a PDF whose one page inflates to 400 MB of drawing instructions."""
-    packer = zlib.compressobj(9)
+    packer = zlib.compressobj(1)
     block = b"0 0 m 1 1 l S\n" * 70_000
     content = b"".join(packer.compress(block) for _ in range(400)) + packer.flush()
     head = (

@@ -1,7 +1,7 @@
 """Which alerts fire between two answers of ``/metrics``: the rules' own expressions, worked out as Prometheus does.
 
 Only the language that the rules use: selectors, ``rate`` and ``increase``, ``abs``, aggregations, division and comparison.
-What isn't known raises, so that a rule in other words isn't taken for one that is quiet.
+What isn't known raises, so that a rule in other words isn't taken for one that is quiet. ``moved`` holds a fault to them.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Any
 
 import promql_parser as promql
 
-from tests.deploy.promql import COMPARES, alerts
-from tests.exposition import Said
+from tests.deploy.promql import COMPARES, alerts, crosses, used_by
+from tests.exposition import Said, said_here
 
 Labels = frozenset[tuple[str, str]]
 Vector = Mapping[Labels, float]
@@ -76,3 +76,35 @@ def _aggregated(node: Any, values: Vector) -> Vector:
     for labels, value in values.items():
         groups.setdefault(frozenset(one for one in labels if one[0] in kept), []).append(value)
     return {labels: _AGGREGATES[str(node.op)](group) for labels, group in groups.items()}
+
+
+def moved(alert: str, value: Callable[[Said], float], fault: Callable[[], object], *, also: str = "") -> None:
+    """A fault moves what an alert looks at past its threshold, where it was not before, and has no other alert fire.
+
+    Args:
+        also: another alert that this fault has to raise.
+    """
+    before = said_here()
+    assert not crosses(alert, value(before)), "before"
+    fault()
+    after = said_here()
+    assert crosses(alert, value(after)), value(after)
+    found = raised(before, after)
+    assert found == {alert, also} - {""}, found
+
+
+def raised(before: Said, after: Said) -> set[str]:
+    """Return the alerts that fire now and did not before; a test process runs no worker, for one."""
+    return firing(before, after) - firing(before, before)
+
+
+def of(name: str, **labels: str) -> Callable[[Said], float]:
+    """Return what reads a metric that the rules use."""
+    assert any(name in used_by(rule["expr"]).labels for rule in alerts().values()), name
+    return lambda said: said.value(name, **labels)
+
+
+def added(name: str, **labels: str) -> Callable[[Said], float]:
+    """Return what reads by how much a counter has grown since now."""
+    read, before = of(name, **labels), said_here().value(name, **labels)
+    return lambda said: read(said) - before

@@ -34,7 +34,7 @@ def begin(**env: str) -> Begun:
         return begin_alone(None, **env)
     given = _environment(**env)
     port = int(given.get("GROUNDWORK_WORKER_HEALTH_PORT", "0"))
-    return nursery.nursery(given, ROOT).fork(nursery.WORKER, None, {}, port=port)
+    return nursery.nursery(given, ROOT).fork(nursery.WORKER, None, nursery.late(given), port=port)
 
 
 def begin_alone(stderr: int | None = None, **env: str) -> subprocess.Popen[str]:

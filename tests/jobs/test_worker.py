@@ -73,16 +73,6 @@ def test_one_process_takes_chat_while_a_long_job_holds_its_slot(
     assert _status(long) == JobStatus.SUCCEEDED
 
 
-def test_a_job_that_hangs_in_the_slot_of_one_process_ends_it_and_fails_in_the_end(
-    cast: Cast, notes: Path, start_worker: Start
-) -> None:
-    _ready(start_worker(GROUNDWORK_WORKERS="1", TESTS_TASK_TIMEOUT="1"))
-    job = _enqueue(cast, "tests.stubborn", notes)
-    wait_for(lambda: _status(job) == JobStatus.FAILED)
-    processes = [line.split()[2] for line in notes.read_text().splitlines()]
-    assert len(set(processes)) == len(processes) == MAX_DEATHS
-
-
 def test_stopped_worker_gives_its_jobs_back_and_leaves_no_process(
     cast: Cast, notes: Path, start_worker: Start
 ) -> None:
@@ -128,3 +118,13 @@ def test_no_process_survives_when_the_command_is_killed(cast: Cast, notes: Path,
         return False
 
     wait_for(gone)
+
+
+def test_a_job_that_hangs_in_the_slot_of_one_process_ends_it_and_fails_in_the_end(
+    cast: Cast, notes: Path, start_worker: Start
+) -> None:
+    _ready(start_worker(GROUNDWORK_WORKERS="1", TESTS_TASK_TIMEOUT="1"))
+    job = _enqueue(cast, "tests.stubborn", notes)
+    wait_for(lambda: _status(job) == JobStatus.FAILED)
+    processes = [line.split()[2] for line in notes.read_text().splitlines()]
+    assert len(set(processes)) == len(processes) == MAX_DEATHS
