@@ -43,6 +43,7 @@ NOT_FOR_READERS = (
     *("apps/conversations/answering/prepare.py", "apps/conversations/answering/helpers.py"),
     *("apps/evaluations/arms/delivery.py", "apps/evaluations/arms/tool_sets.py"),
     *("platform/runs/erasing.py", "platform/runs/retention.py", "platform/runs/services/*"),
+    "platform/runs/approvals/expiry.py",
     *("platform/batches/asking.py", "platform/batches/lines.py"),
     # rows and files, in the language of the documents or of the format
     *("apps/datasets/generation/rule_*.py", "apps/datasets/generation/by_rules.py"),
@@ -60,7 +61,7 @@ PLAIN_NUMBERS = (
     *("platform/jobs/health.py", "platform/sso/*", "platform/exports/imports.py", "platform/basics/sizes.py"),
     *("platform/web/oauth/views.py", "apps/collections/embedders/*", "apps/conversations/openai/files.py"),
     *("apps/tools/connectors/openapi/calls.py", "apps/tools/exchange/files.py", "apps/tools/policy/*"),
-    *("platform/jobs/context.py", "platform/basics/net_guard.py"),
+    *("platform/jobs/context.py", "platform/basics/net_policy.py"),
     # files in the language of their format, cells as they are, names that are stored, the lines of a job
     *("apps/collections/ingestion/document_types.py", "apps/collections/ingestion/readers/sheet_cells.py"),
     *("apps/evaluations/compare/gate.py", "apps/evaluations/compare/gate_views.py"),
