@@ -24,6 +24,8 @@
     for (const hint of document.querySelectorAll("span.help-tooltip[aria-label]:not([role])")) {
       hint.setAttribute("role", "img");
     }
+    // Over columns of boxes and links, which name themselves: a head that says nothing is none.
+    for (const head of document.querySelectorAll("th:empty:not([role])")) head.setAttribute("role", "cell");
   };
   window.django?.jQuery?.(nameAll); // comes after the admin's own call, which may be before or after the page's load
   addEventListener("load", nameAll);

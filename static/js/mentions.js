@@ -198,8 +198,7 @@ function shown() {
   nothing = null;
   if (panel.hidden) {
     panel.hidden = false;
-    box.setAttribute("role", "combobox");
-    box.setAttribute("aria-expanded", "true");
+    // A text box of several lines must not be a combobox; it may have a popup, and an option that is active.
     box.setAttribute("aria-haspopup", "listbox");
     box.setAttribute("aria-autocomplete", "list");
     box.setAttribute("aria-controls", "suggest-list");
@@ -213,7 +212,7 @@ function close() {
   at = null;
   if (panel.hidden) return;
   panel.hidden = true;
-  for (const name of ["role", "aria-expanded", "aria-haspopup", "aria-autocomplete", "aria-controls"]) {
+  for (const name of ["aria-haspopup", "aria-autocomplete", "aria-controls"]) {
     box.removeAttribute(name);
   }
   box.removeAttribute("aria-activedescendant");
