@@ -129,12 +129,19 @@ def take(url: str, email: str, password: str) -> None:
 
 
 def shrink(path: Path) -> None:
-    """Write a picture with 256 colours: a page has hardly more, and a clone carries each picture for ever."""
+    """Write a picture with 256 colours: a page has hardly more, and a clone carries each picture for ever.
+
+    Beside it goes a small one for the guide in a window with one pixel a point.
+    """
     from PIL import Image
 
+    from web.guide.pages import SMALL
+
     with Image.open(path) as picture:
-        small = picture.convert("RGB").quantize(256, dither=Image.Dither.NONE)
-    small.save(path, optimize=True)
+        whole = picture.convert("RGB")
+    whole.quantize(256, dither=Image.Dither.NONE).save(path, optimize=True)
+    small = whole.resize((SMALL, whole.height * SMALL // whole.width), Image.Resampling.LANCZOS)
+    small.save(path.with_suffix(".webp"), quality=70, method=6)
 
 
 if __name__ == "__main__":

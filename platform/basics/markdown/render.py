@@ -166,7 +166,7 @@ def _cleaner(use: Use) -> nh3.Cleaner:
     if use.link_titles:
         attributes["a"].add("title")
     if use.pictures:
-        attributes["img"] = {"src", "alt", "width", "height", "loading"}
+        attributes["img"] = {"src", "srcset", "sizes", "alt", "width", "height", "loading"}
 
     def kept(tag: str, name: str, value: str) -> str | None:
         return None if tag == "a" and name == "href" and not use.link(value) else value

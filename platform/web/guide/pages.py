@@ -22,8 +22,11 @@ from markdown_it.token import Token
 from basics.markdown.render import Renderer, Use
 
 INDEX = "README"
+SMALL = 720
+"""Pixels: width of the pictures for windows with one pixel a point. A guide page with a whole one was over 150 KB."""
 _FOLDER = Path(settings.ROOT) / "docs" / "guide"
 _PICTURES = Path(settings.ROOT) / "docs" / "screenshots"
+_KINDS = {".png": "image/png", ".webp": "image/webp"}
 _RENDERER = Renderer(Use(pictures=True))
 
 
@@ -42,11 +45,16 @@ class GuidePage:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A picture of the guide: its PNG, its size in pixels, and the hash that its address ends with."""
+    """A picture of the guide.
+
+    Attributes:
+        body: the file, a PNG of the whole size or a WebP ``SMALL`` pixels wide.
+        media_type: which of them it is.
+        digest: the hash that its address ends with.
+    """
 
     body: bytes
-    width: int
-    height: int
+    media_type: str
     digest: str
 
 
@@ -59,7 +67,7 @@ def guide_names() -> Mapping[str, Path]:
 @cache
 def picture_names() -> Mapping[str, Path]:
     """Return the file of each picture by its name."""
-    return {path.name: path for path in sorted(_PICTURES.glob("*.png"))}
+    return {path.name: path for kind in _KINDS for path in sorted(_PICTURES.glob(f"*{kind}"))}
 
 
 def guide_page(name: str) -> GuidePage:
@@ -85,9 +93,9 @@ def _guide_page(name: str, language: str | None) -> GuidePage:
 @cache
 def guide_picture(name: str) -> Picture:
     """Return a picture; KeyError for a name that isn't in ``picture_names``."""
-    body = picture_names()[name].read_bytes()
-    width, height = struct.unpack(">II", body[16:24])  # where every PNG has its size
-    return Picture(body, width, height, hashlib.sha256(body).hexdigest()[:12])
+    path = picture_names()[name]
+    body = path.read_bytes()
+    return Picture(body, _KINDS[path.suffix], hashlib.sha256(body).hexdigest()[:12])
 
 
 def _readdress(token: Token) -> None:
@@ -100,8 +108,15 @@ def _readdress(token: Token) -> None:
             )
     elif token.type == "image":
         name = str(token.attrGet("src")).rpartition("/")[2]
-        picture = guide_picture(name)
-        token.attrSet("src", f"{reverse('web:help-picture', args=[name])}?v={picture.digest}")
-        token.attrSet("width", str(picture.width))
-        token.attrSet("height", str(picture.height))
+        width, height = struct.unpack(">II", guide_picture(name).body[16:24])  # where every PNG has its size
+        small = _address(f"{Path(name).stem}.webp")
+        token.attrSet("src", _address(name))
+        token.attrSet("srcset", f"{small} {SMALL}w, {_address(name)} {width}w")
+        token.attrSet("sizes", "(max-width: 45rem) 100vw, 42rem")
+        token.attrSet("width", str(width))
+        token.attrSet("height", str(height))
         token.attrSet("loading", "lazy")
+
+
+def _address(picture: str) -> str:
+    return f"{reverse('web:help-picture', args=[picture])}?v={guide_picture(picture).digest}"

@@ -30,4 +30,4 @@ def picture(request: UserRequest, name: str) -> HttpResponse:
     found = guide_picture(name)
     is_current = request.GET.get("v") == found.digest
     kept = f"private, max-age={_YEAR_S}, immutable" if is_current else "private, no-cache"
-    return HttpResponse(found.body, "image/png", headers={"Cache-Control": kept})
+    return HttpResponse(found.body, found.media_type, headers={"Cache-Control": kept})
