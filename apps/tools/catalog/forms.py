@@ -44,7 +44,7 @@ class EntryForm(forms.Form):
         super().__init__(*args, **kwargs)
         self.fields["timeout_s"].help_text = _(
             "Maximum seconds per call, at most %(most)s; empty keeps the tool's own."
-        ) % {"most": number_told(MAX_TIMEOUT_S)}
+        ) % {"most": number_told(MAX_TIMEOUT_S, None)}
 
     def changes(self) -> dict[str, Any]:
         """Return what ``entry_set`` takes."""

@@ -51,7 +51,7 @@ def entry_set(*, tenant: Tenant, actor: Actor, name: str, **changes: Any) -> Too
     if timeout is not None and not 0 < timeout <= MAX_TIMEOUT_S:
         raise _invalid(
             "timeout_s",
-            _("Enter more than 0 and at most %(most)s seconds.") % {"most": number_told(MAX_TIMEOUT_S)},
+            _("Enter more than 0 and at most %(most)s seconds.") % {"most": number_told(MAX_TIMEOUT_S, None)},
         )
     tags = changes.get("tags", [])
     if (

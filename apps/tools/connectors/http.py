@@ -185,7 +185,7 @@ async def request_send(
                 await response.aclose()
     except TimeoutError as error:
         text = _("The server didn't finish its answer within %(seconds)s s.") % {
-            "seconds": number_told(CALL_SECONDS)
+            "seconds": number_told(CALL_SECONDS, None)
         }
         raise RequestFailed(text, may_have_arrived=True) from error
     except (AddressRefused, httpx2.HTTPError, httpx2.StreamError) as error:

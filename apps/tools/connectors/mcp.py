@@ -103,7 +103,7 @@ def source_read(source: ToolSource) -> Sequence[FoundTool]:
         definitions, problems = loop_run(_listed(source, secrets, policy))
     except TimeoutError as error:
         text = _("The MCP server didn't list its tools within %(seconds)s s.")
-        raise SourceError(text % {"seconds": number_told(READ_SECONDS)}) from error
+        raise SourceError(text % {"seconds": number_told(READ_SECONDS, None)}) from error
     except McpError as error:
         raise SourceError(hide.text(error.message)) from error
     clean = [Definition(json.loads(hide.text(json.dumps(d.data)))) for d in definitions]
