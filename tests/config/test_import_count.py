@@ -9,8 +9,8 @@ import sys
 
 from config.up import ROOT
 
-OWN_AFTER_SETUP = 930
-OWN_BEFORE_FORKS = 1480
+OWN_AFTER_SETUP = 940
+OWN_BEFORE_FORKS = 1490
 ALL_OF_UP = 255
 """Of the process that starts the others, most of them Python's own."""
 _PROBE = f"""

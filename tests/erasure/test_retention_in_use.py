@@ -79,7 +79,7 @@ def test_what_is_being_read_or_attached_stays(side: Side) -> None:
     )
     told = preview(side, "documents")
     assert told.count == 0
-    assert [(k.why, k.count) for k in told.kept] == [("being read by an ingestion", 1)]
+    assert [(k.why, k.count) for k in told.kept] == [("being read", 1)]
     assert removal_round(kind_of("documents"), now=NOW) == 0
     assert is_there(reading)
     assert is_there(attached)

@@ -298,7 +298,7 @@ def stale_told(coverage: float) -> str:
     """Return what it means that so few labelled passages are still in the documents."""
     return _(
         "Only %(share)s of the labelled passages are still in the documents, so retrieval scores may have fallen because of old labels. Label the dataset again."
-    ) % {"share": f"{number_told(coverage * 100)} %"}
+    ) % {"share": f"{number_told(coverage * 100)}\u00a0%"}
 
 
 def _moves(criterion: Criterion) -> str:

@@ -284,7 +284,7 @@ def _figures(found: Comparison) -> list[Figure]:
         )
     if found.cost is not None:
         before, after = found.cost
-        change = f"{number_told(abs(after / before - 1) * 100)} %" if before else ""
+        change = f"{number_told(abs(after / before - 1) * 100)}\u00a0%" if before else ""
         figures.append(
             _less(_("Cost per answer"), before, after, money_told(after), money_told(before), change)
         )
@@ -308,9 +308,9 @@ def _share(name: str, before: float, after: float, *, is_points: bool) -> Figure
     is_same = abs(change) < 0.005
     if is_points:
         values = (
-            f"{number_told(after * 100)} %",
+            f"{number_told(after * 100)}\u00a0%",
             _("%(points)s pt") % {"points": number_told(abs(change) * 100)},
-            f"{number_told(before * 100)} %",
+            f"{number_told(before * 100)}\u00a0%",
         )
     else:
         values = (number_told(after, 2), number_told(abs(change), 2), number_told(before, 2))

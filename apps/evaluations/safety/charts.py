@@ -69,7 +69,7 @@ def rates_chart(lines: Sequence[AttackRates]) -> Rates | None:
 def rates_told(lines: Sequence[AttackRates], arms: Sequence[str]) -> str:
     """Return the chart in words, for who cannot see it."""
     parts = [
-        f"{line.label}, {name}: {number_told(share.value * 100)} %"
+        f"{line.label}, {name}: {number_told(share.value * 100)}\u00a0%"
         for line in lines
         for name, rate in zip(arms[:MOST_ARMS], line.rates, strict=False)
         if (share := rate.share) is not None

@@ -64,7 +64,7 @@ def resets(cast: Cast) -> str:
 def test_chat_warns_at_eighty_percent_and_says_clearly_why_it_stops(
     cast: Cast, library: Library, paid_model: str
 ) -> None:
-    set_budget(cast, "10")
+    set_budget(cast, "10", period="month")
     set_budget(cast, "1000", "member")
     with tenant_scope(cast.tenant.pk):
         actor = cast.actor("member")
@@ -96,7 +96,7 @@ def test_chat_warns_at_eighty_percent_and_says_clearly_why_it_stops(
 
 
 def test_rest_and_openai_api_refuse_so_that_no_client_asks_for_ever(cast: Cast, paid_model: str) -> None:
-    set_budget(cast, "0")
+    set_budget(cast, "0", period="month")
     client = Client(headers=key_headers(cast))
     pk = client.post("/api/v1/conversations", {"model": paid_model}, content_type="application/json").json()[
         "id"

@@ -109,7 +109,7 @@ def test_labels_that_went_stale_are_told_of_before_a_fall_is_believed(cast):
             trial.outcome = {"labels": [{**label, "chunks": chunks}]}
             trial.save(update_fields=["outcome"])
         baseline_set(tenant=cast.tenant, actor=cast.actor("member"), arm=a)
-    told = "Only 75% of the labelled passages are still in the documents"
+    told = "Only 75\u00a0% of the labelled passages are still in the documents"
     for path in (f"{a.experiment_id}/", f"compare/?a={a.pk}&b={b.pk}", f"arms/{b.pk}/gate/"):
         page = read(cast, "viewer", path)
         assert page.status_code == 200
