@@ -123,7 +123,7 @@ def markdown_of(value: Mapping[str, Any]) -> str:
             continue
         body = _cited(item) if key == "citations" else _body(item)
         if body:
-            parts.append(f"### {label_of(key)}\n\n{body}")
+            parts.append(f"## {label_of(key)}\n\n{body}")
     return "\n\n".join(parts)
 
 

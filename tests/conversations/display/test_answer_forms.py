@@ -32,12 +32,12 @@ TRADE = {
 
 def test_fields_become_headings_lists_code_and_tables() -> None:
     text = markdown_of(TRADE)
-    assert text.startswith("Leather gloves fall under 4203.21 [c7].\n\n### HTS codes")
+    assert text.startswith("Leather gloves fall under 4203.21 [c7].\n\n## HTS codes")
     assert "`4203.21` `4203.29.05`" in text
     assert "| Name | Source |\n| --- | --- |\n| CBP | [c7] |\n| FDA \\| food | [c8] |" in text
     assert "- Commercial invoice\n- Packing list [c7]" in text
     assert "- **Rate:** 14 % [c8]\n- **Is preferential:** no" in text
-    assert text.endswith("### Citations\n\n[c7] [c8]")
+    assert text.endswith("## Citations\n\n[c7] [c8]")
     assert "quota" not in text
     assert "Confidence" not in text
     assert (confidence_of(TRADE), follow_ups_of(TRADE)) == ("high", ["Is there a quota?"])
