@@ -329,7 +329,7 @@ def run(code="get_user(1)['id']"):
     "ending",
     [
         "assert run().value == 1",
-        "assert run('while True: print(1)').ending == 'LIMIT_OUTPUT'",
+        "assert run('while True: print([0] * 10_000)').ending == 'LIMIT_OUTPUT'",
         "import threading\nfound = []\n"
         "def work(): found.extend(run().value for _ in range(3))\n"
         "threads = [threading.Thread(target=work) for _ in range(4)]\n"
