@@ -1,15 +1,14 @@
 """Does the memory of web server and worker stay flat under mixed load?
 
-Rounds of the same work: pages of the portal, searches, uploads, questions asked as the portal asks them, with a reader on the
-stream of each answer (half of them call tools), exports. After
-each round, when no job is under way, the memory of web server and worker is read (USS: what would be free if it ended). Work is
-counted and not timed, so a busy machine only takes longer. The first rounds fill caches and pools up and don't count; growth is
-the slope over the others, by the median of all pairs (Theil-Sen), which one odd round doesn't move. Told as well: how far
-memory was from its median after the first ten minutes, which tables grew, and what the processes logged as errors.
+Rounds of the same work: pages of the portal, searches, uploads, exports, and questions asked as the portal asks them, with a
+reader on the stream of each answer; half of the answers call tools. After each round, when no job is under way, the memory of
+web server and worker is read (USS: what would be free if it ended). Work is counted and not timed, so a busy machine only takes
+longer. The first rounds fill caches and pools up and don't count; growth is the slope over the others, by the median of all
+pairs (Theil-Sen), which one odd round doesn't move. Told as well: how far memory was from its median after the first ten
+minutes, which tables grew, and what the processes logged as errors.
 
-Run: python -m benchmarks.soak [--rounds 10 | --minutes 120] [--requests 500]
-[--rate 5]. Starts an embedded database of its own. Bars: web
-and worker grow by at most 1 MB for each thousand requests, and log no error.
+Run: python -m benchmarks.soak [--rounds 10 | --minutes 120] [--requests 500] [--rate 5]. Starts an embedded database of its
+own. Bars: web and worker grow by at most 1 MB for each thousand requests, and log no error.
 """
 
 from __future__ import annotations
