@@ -14,7 +14,7 @@ import pytest
 
 from config import env, processes
 from config.embedded import EmbeddedPostgres
-from tests.config.test_up_supervisor import SETUP, WEB, WORKER, Group, eventually, folder
+from tests.config.test_up_supervisor import GRANDCHILD, SETUP, WEB, WORKER, Group, eventually, folder
 from tests.patience import PATIENCE_S
 
 __all__ = ["folder"]
@@ -88,7 +88,7 @@ def test_services_are_forked_from_one_process_and_nothing_is_left(folder: Path) 
         assert os.getsid(leader.pid) == leader.pid  # Ctrl-C in a terminal does not reach it
         assert " ".join(leader.cmdline()) == f"groundwork {name}"
     assert group.imports() == 1
-    assert any(line.startswith("worker | grandchild") for line in group.lines)
+    assert any(line.startswith(GRANDCHILD) for line in group.lines)
     assert len(processes.marked(mark)) == 4  # the zygote, web, worker, its child
     assert group.end() == 0
     assert processes.marked(mark) == []

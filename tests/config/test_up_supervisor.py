@@ -45,13 +45,14 @@ http.server.HTTPServer((sys.argv[1], int(sys.argv[2])), Handler).serve_forever()
 WORKER = """
 import os, signal, sys, time
 print("worker", os.getpid(), flush=True)
+if sys.argv[1] == "stubborn":
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
 if os.fork() == 0:  # like the processes of a cluster
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     print("grandchild", os.getpid(), flush=True)
-elif sys.argv[1] == "stubborn":
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
 while True: time.sleep(1)
 """
+GRANDCHILD = "worker | grandchild"
 RUNNER = """
 import argparse, sys
 from config import up
@@ -124,7 +125,10 @@ class Group:
                 return line
 
     def ready(self) -> Self:
+        """Wait for all that is started: the page answers, and the worker's child runs and no longer ends by SIGTERM."""
         self.wait_for("Groundwork is ready")
+        if not any(GRANDCHILD in line for line in self.lines):
+            self.wait_for(GRANDCHILD)
         return self
 
     def end(self, signum: int = signal.SIGINT, timeout_s: float = PATIENCE_S) -> int:

@@ -166,7 +166,7 @@ async def test_structured_answer_is_stored_as_data_and_shown_as_a_panel(
     script = [says(""), says(json.dumps(value))]
     await answer(turn, lane_threads, written, script)
     message = await sync_to_async(message_of)(cast, turn)
-    assert message.text == "Cars pay 2.5 percent [1] and.\n\n### Citations\n\n[1]"
+    assert message.text == "Cars pay 2.5 percent [1] and.\n\n## Citations\n\n[1]"
     assert message.problem == ""
     assert message.data is not None
     assert message.data["answer"] == "Cars pay 2.5 percent [1] and."
@@ -195,7 +195,7 @@ async def test_answer_that_never_fits_is_shown_as_text_with_the_problem(
     done = await sync_to_async(fresh)(turn)
     assert (done.run.status, done.run.usage["requests"]) == (RunStatus.COMPLETED, 2)
     message = await sync_to_async(message_of)(cast, turn)
-    assert (message.data, message.text) == (None, "### Rate\n\nstill low")
+    assert (message.data, message.text) == (None, "## Rate\n\nstill low")
     assert "rate" in message.problem
     view = await sync_to_async(view_of)(cast, turn)
     assert view.problem == message.problem
