@@ -252,9 +252,8 @@ def chroma(questions: Any) -> dict[str, Any]:
     """
     python = ROOT / "var" / "bench-venvs" / "chroma" / "bin" / "python"
     if not python.exists():
-        uv = Path(sys.executable).with_name("uv")
-        subprocess.run([uv, "venv", "--python", sys.executable, python.parents[1]], check=True)
-        subprocess.run([uv, "pip", "install", "--python", python, "chromadb"], check=True)
+        subprocess.run([sys.executable, "-m", "venv", python.parents[1]], check=True)
+        subprocess.run([python, "-m", "pip", "install", "--quiet", "chromadb"], check=True)
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder)
         with platform_scope(), connection.cursor() as cursor:

@@ -46,7 +46,7 @@ gc.disable()
 kinds_load()
 # In a context of its own: each of some 150 resolvers leaves a variable in it, and every way between a coroutine and a thread
 # looks at all variables of the context that it comes from.
-contextvars.copy_context().run(reverse, "admin:index")
+contextvars.copy_context().run(reverse, "account_login")
 gc.freeze()
 gc.enable()
 # A request has a thread of its own, in which nothing is old: what Django tidies before each one costs a way there and back.

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from tqdm import tqdm
 
 from apps.collections.collection.services import collection_create
 from apps.collections.documents.operator import (
@@ -40,6 +39,7 @@ from tenancy.scope import tenant_scope
 
 _BLOCK = 1024 * 1024
 _STAGES = list(Stage.values)
+_BAR = "{percentage:3.0f}% |{bar}| {elapsed}{postfix}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,15 +104,9 @@ class Command(BaseCommand):
                 left = "".join(f"\nskipped {path}: {why}" for path, why in skipped.items())
                 raise CommandError(f"No file of a supported format was found there.{left}")
             collection = self._collection(tenant, actor, options)
-            console = Console(stderr=True, quiet=options["json"] and not sys.stderr.isatty())
-            with Progress(
-                TextColumn("{task.description}"),
-                BarColumn(),
-                TextColumn("{task.fields[state]}"),
-                TimeElapsedColumn(),
-                console=console,
-            ) as progress:
-                work = _Work(tenant, actor, collection, progress, options["timeout"])
+            # On a terminal alone: in a log, each step would be a line.
+            with tqdm(total=0, file=sys.stderr, disable=None, leave=False, bar_format=_BAR) as bar:
+                work = _Work(tenant, actor, collection, bar, options["timeout"])
                 work.skipped = skipped
                 work.upload(files)
                 work.bring(sources)
@@ -146,14 +140,14 @@ class _Work:
     """One call of the command: what was taken in, what was refused, and how far it is."""
 
     def __init__(
-        self, tenant: Tenant, actor: Actor, collection: Collection, progress: Progress, timeout_s: float
+        self, tenant: Tenant, actor: Actor, collection: Collection, bar: Any, timeout_s: float
     ) -> None:
         self.tenant, self.actor, self.collection = tenant, actor, collection
         self.refused: dict[str, str] = {}
         self.skipped: dict[str, str] = {}
         self.imports: list[Import] = []
-        self._progress = progress
-        self._bars: dict[int, TaskID] = {}
+        self._bar = bar
+        self._done: dict[int, float] = {}
         self._deadline = time.monotonic() + timeout_s
 
     def upload(self, files: list[Path]) -> None:
@@ -192,25 +186,23 @@ class _Work:
                 continue
             started.append(row)
         for row in started:
-            bar = self._progress.add_task(row.name, total=None, state="importing")
+            self._tell(row.name, "importing")
             ended = import_finish(self.tenant, row, timeout_s=self._left_s())
             self.imports.append(ended)
-            state = str(ended.get_status_display()).lower()
-            self._progress.update(bar, total=1, completed=1, state=state)
+            self._tell(row.name, str(ended.get_status_display()).lower())
             for document in import_documents(ended):
                 self._watch(document, "queued")
 
     def finish(self) -> list[Document]:
         """Wait until every document has ended; returns them as they ended."""
-        return ingestion_finish(self.tenant, list(self._bars), on_change=self._show, timeout_s=self._left_s())
+        return ingestion_finish(self.tenant, list(self._done), on_change=self._show, timeout_s=self._left_s())
 
     def _left_s(self) -> float:
         return max(0.0, self._deadline - time.monotonic())
 
     def _watch(self, document: Document, state: str) -> None:
-        if document.pk not in self._bars:
-            bar = self._progress.add_task(document.name, total=len(_STAGES), state=state)
-            self._bars[document.pk] = bar
+        self._done.setdefault(document.pk, 0.0)
+        self._tell(document.name, state)
 
     def _show(self, document: Document) -> None:
         done: float = len(_STAGES)
@@ -220,7 +212,14 @@ class _Work:
             done = _STAGES.index(document.stage) + document.progress_percent / 100
         elif document.status == DocumentStatus.QUEUED:
             done = 0
-        self._progress.update(self._bars[document.pk], completed=done, state=state)
+        self._done[document.pk] = done
+        self._tell(document.name, state)
+
+    def _tell(self, name: str, state: str) -> None:
+        """Draw how much of all documents is done, and what happened to which of them last."""
+        self._bar.total = len(self._done) * len(_STAGES)
+        self._bar.n = sum(self._done.values())
+        self._bar.set_postfix_str(f"{name}: {state}")
 
 
 def _has_failed(row: Import) -> bool:
