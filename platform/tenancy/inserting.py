@@ -61,14 +61,9 @@ def rows_insert(
     connection = connections[DEFAULT_DB_ALIAS]
     shapes, values = list[_Shape](), list[Any]()
     for row in rows:
-        left = []
-        for field in _written(type(row)):
-            value = field.pre_save(row, add=True)
-            if isinstance(value, DatabaseDefault):
-                left.append(field.column)
-            else:
-                values.append(field.get_db_prep_save(value, connection))
-        shapes.append((type(row), tuple(left)))
+        shape, given = _taken(row, connection)
+        shapes.append(shape)
+        values += given
     if changed is not None:
         for name in fields:
             changing: Any = changed._meta.get_field(name)
@@ -90,6 +85,18 @@ def _written(model: type[models.Model]) -> tuple[Any, ...]:
     return tuple(field for field in model._meta.local_concrete_fields if not field.generated)
 
 
+def _taken(row: models.Model, connection: Any) -> tuple[_Shape, list[Any]]:
+    """Return a new row's shape and values."""
+    left, values = list[str](), list[Any]()
+    for field in _written(type(row)):
+        value = field.pre_save(row, add=True)
+        if isinstance(value, DatabaseDefault):
+            left.append(field.column)
+        else:
+            values.append(field.get_db_prep_save(value, connection))
+    return (type(row), tuple(left)), values
+
+
 # The ORM makes it again for each question, which takes it as long as all the rest of storing one.
 @lru_cache(maxsize=64)
 def _statement(shapes: tuple[_Shape, ...], changed: type[TenantModel] | None, fields: tuple[str, ...]) -> str:
@@ -102,17 +109,18 @@ def _statement(shapes: tuple[_Shape, ...], changed: type[TenantModel] | None, fi
 
 
 def _insert(model: type[models.Model], left: tuple[str, ...]) -> str:
+    meta: Any = model._meta
     columns = [field.column for field in _written(model)]
-    told = ", ".join(f'"{field.column}"' for field in model._meta.db_returning_fields)
-    into = f'"{model._meta.db_table}" ({", ".join(map(_quoted, columns))})'
+    told = ", ".join(_quoted(field.column) for field in meta.db_returning_fields)
+    into = f'"{meta.db_table}" ({", ".join(map(_quoted, columns))})'
     values = ", ".join("DEFAULT" if column in left else "%s" for column in columns)
     return f"INSERT INTO {into} VALUES ({values}) RETURNING {told}"  # noqa: S608
 
 
 def _update(model: type[TenantModel], fields: tuple[str, ...]) -> str:
-    columns = [_quoted(model._meta.get_field(name).column) for name in fields]
-    new = ", ".join(f"{column} = %s" for column in columns)
-    return f'UPDATE "{model._meta.db_table}" SET {new} WHERE "tenant_id" = %s AND "id" = %s'  # noqa: S608
+    meta: Any = model._meta
+    new = ", ".join(f"{_quoted(meta.get_field(name).column)} = %s" for name in fields)
+    return f'UPDATE "{meta.db_table}" SET {new} WHERE "tenant_id" = %s AND "id" = %s'  # noqa: S608
 
 
 def _quoted(column: str) -> str:
