@@ -6,10 +6,11 @@ from django.urls import include, path
 
 app_name = "api"
 urlpatterns = [
+    # First what is asked most: an address is compared with some 200 others before those of the last.
+    path("", include("apps.conversations.api_urls")),
     path("", include("web.api_urls")),
     path("", include("apps.collections.api_urls")),
     path("", include("apps.tools.api_urls")),
-    path("", include("apps.conversations.api_urls")),
     path("", include("apps.datasets.api_urls")),
     path("", include("apps.evaluations.api_urls")),
 ]

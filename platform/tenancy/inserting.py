@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 from django.conf import settings
 from django.db import DEFAULT_DB_ALIAS, connections, models
-from django.db.models.sql import InsertQuery, UpdateQuery
+from django.db.models.expressions import DatabaseDefault
+
+from tenancy.database.columns import converted
+from tenancy.models import TenantModel
+
+_Shape = tuple[type[models.Model], tuple[str, ...]]
+"""A model, and the columns that a new row of it leaves to the database."""
 
 
 def related_known(row: models.Model, **relations: Sequence[models.Model]) -> None:
@@ -27,11 +34,12 @@ def related_known(row: models.Model, **relations: Sequence[models.Model]) -> Non
 
 
 def rows_insert(
-    rows: Sequence[models.Model], *, changed: models.Model | None = None, fields: Collection[str] = ()
+    rows: Sequence[models.Model], *, changed: TenantModel | None = None, fields: Sequence[str] = ()
 ) -> None:
     """Store new rows that know their ids, in one statement; they may refer to each other.
 
-    They are as ``save(force_insert=True)`` leaves them, but no signal is sent.
+    They are as ``save(force_insert=True)`` leaves them, but no signal is sent. Values are values: no expressions but what the
+    database has as a default.
 
     Args:
         changed: a row that is stored already and that this transaction holds a lock of, as it is to be; it may refer to the
@@ -51,37 +59,69 @@ def rows_insert(
             changed.save(update_fields=fields)
         return
     connection = connections[DEFAULT_DB_ALIAS]
-    statements, values = [], []
+    shapes, values = list[_Shape](), list[Any]()
     for row in rows:
-        meta = row._meta
-        query = InsertQuery(type(row))
-        query.insert_values([field for field in meta.local_concrete_fields if not field.generated], [row])
-        compiler: Any = query.get_compiler(connection=connection)
-        compiler.returning_fields = meta.db_returning_fields
-        ((statement, given),) = compiler.as_sql()
-        statements.append(statement)
+        shape, given = _taken(row, connection)
+        shapes.append(shape)
         values += given
-    parts = ", ".join(f"r{at} AS ({statement})" for at, statement in enumerate(statements))
     if changed is not None:
-        update, given = _update(changed, fields, connection)
-        parts += f", changed AS ({update})"
-        values += given
-    names = range(len(rows))
-    told = f"WITH {parts} SELECT {', '.join(f'r{at}.*' for at in names)} FROM {', '.join(f'r{at}' for at in names)}"  # noqa: S608
+        for name in fields:
+            changing: Any = changed._meta.get_field(name)
+            values.append(changing.get_db_prep_save(changing.pre_save(changed, add=False), connection))
+        values += (changed.tenant_id, changed.pk)
+    told = _statement(tuple(shapes), None if changed is None else type(changed), tuple(fields))
     with connection.cursor() as cursor:
         cursor.execute(told, values)
         found = iter(cursor.fetchone())
     for row in rows:
         for field in row._meta.db_returning_fields:
-            setattr(row, field.attname, next(found))
+            setattr(row, field.attname, converted(field, next(found)))
         row._state.adding, row._state.db = False, DEFAULT_DB_ALIAS
 
 
-def _update(row: models.Model, fields: Collection[str], connection: Any) -> tuple[str, Sequence[Any]]:
-    """Return what ``save(update_fields=fields)`` sends, with its values."""
-    meta = row._meta
-    query: Any = type(row)._base_manager.filter(pk=row.pk).query.chain(UpdateQuery)
-    new = [field for field in meta.local_concrete_fields if field.name in fields]
-    query.add_update_fields([(field, None, field.pre_save(row, add=False)) for field in new])
-    statement, given = query.get_compiler(connection=connection).as_sql()
-    return statement, given
+@lru_cache(maxsize=64)
+def _written(model: type[models.Model]) -> tuple[Any, ...]:
+    """Return the fields that an INSERT names."""
+    return tuple(field for field in model._meta.local_concrete_fields if not field.generated)
+
+
+def _taken(row: models.Model, connection: Any) -> tuple[_Shape, list[Any]]:
+    """Return a new row's shape and values."""
+    left, values = list[str](), list[Any]()
+    for field in _written(type(row)):
+        value = field.pre_save(row, add=True)
+        if isinstance(value, DatabaseDefault):
+            left.append(field.column)
+        else:
+            values.append(field.get_db_prep_save(value, connection))
+    return (type(row), tuple(left)), values
+
+
+# The ORM makes it again for each question, which takes it as long as all the rest of storing one.
+@lru_cache(maxsize=64)
+def _statement(shapes: tuple[_Shape, ...], changed: type[TenantModel] | None, fields: tuple[str, ...]) -> str:
+    """Return the statement that stores rows of these shapes, and a changed one."""
+    parts = [f"r{at} AS ({_insert(*shape)})" for at, shape in enumerate(shapes)]
+    if changed is not None:
+        parts.append(f"changed AS ({_update(changed, fields)})")
+    names = range(len(shapes))
+    return f"WITH {', '.join(parts)} SELECT {', '.join(f'r{at}.*' for at in names)} FROM {', '.join(f'r{at}' for at in names)}"  # noqa: S608
+
+
+def _insert(model: type[models.Model], left: tuple[str, ...]) -> str:
+    meta: Any = model._meta
+    columns = [field.column for field in _written(model)]
+    told = ", ".join(_quoted(field.column) for field in meta.db_returning_fields)
+    into = f'"{meta.db_table}" ({", ".join(map(_quoted, columns))})'
+    values = ", ".join("DEFAULT" if column in left else "%s" for column in columns)
+    return f"INSERT INTO {into} VALUES ({values}) RETURNING {told}"  # noqa: S608
+
+
+def _update(model: type[TenantModel], fields: tuple[str, ...]) -> str:
+    meta: Any = model._meta
+    new = ", ".join(f"{_quoted(meta.get_field(name).column)} = %s" for name in fields)
+    return f'UPDATE "{meta.db_table}" SET {new} WHERE "tenant_id" = %s AND "id" = %s'  # noqa: S608
+
+
+def _quoted(column: str) -> str:
+    return f'"{column}"'

@@ -48,6 +48,7 @@ from toolloop.deferred import Decision
 from web.api_erasure import ContentErasureInput, ContentErasureOutput, ContentErasureView
 from web.drf.inputs import valid
 from web.drf.pages import Pagination
+from web.drf.shared import shown
 from web.drf.streaming import EventStreamRenderer, StreamingAPIView
 from web.drf.views import TenantAPIView
 
@@ -381,10 +382,10 @@ def conversation_out(view: TenantAPIView, pk: int) -> dict[str, Any]:
 def turn_out(view: TenantAPIView, turn: Turn) -> dict[str, Any]:
     """Return a turn as the API shows it. Raises Missing."""
     if turn.asked:  # it was just made: nothing is to be read, nor withheld from who has said it
-        return dict(TurnOutput(turn).data)
+        return shown(TurnOutput, turn)
     conversation = Conversation(pk=turn.conversation_id, tenant=view.tenant)
     stored = selectors.turn_get(actor=view.actor, conversation=conversation, pk=turn.pk)
-    return dict(TurnOutput(stored).data)
+    return shown(TurnOutput, stored)
 
 
 def question_id(request: Request) -> uuid.UUID:

@@ -32,7 +32,7 @@ from apps.conversations.display.cards import (
 from apps.conversations.display.figures import FIGURE_COLUMNS, Placing
 from apps.conversations.display.plans import PlanView
 from apps.conversations.display.presentation import TurnView, answer_blocks, card_figures, phase_of
-from apps.conversations.display.rendering import Block
+from apps.conversations.display.rendering import Block, block_element
 from apps.conversations.models import Conversation
 from apps.conversations.transcript import selectors
 from apps.conversations.transcript.shown import call_withhold, conversation_watch
@@ -231,7 +231,7 @@ class LiveAnswer:
             if all_blocks or block.index >= len(self._blocks) or self._blocks[block.index] != block.html
         ]
         if changed or len(blocks) < len(self._blocks) or all_blocks:
-            html = render_to_string("conversations/_blocks.html", {**context, "blocks": changed})
+            html = "".join(block_element(block, run_id) for block in changed)
             pieces.append(_partial(f"#r{run_id}-blocks", f"blocks keep:{len(blocks)}", html))
         self._blocks = [block.html for block in blocks]
         if view.citations != self._sources or all_blocks:

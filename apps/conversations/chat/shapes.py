@@ -18,6 +18,7 @@ from apps.conversations.transcript.selectors import live_state
 from apps.conversations.turns.bulk import MOST
 from apps.conversations.turns.narrowing import MOST_NARROWED, narrowing_of
 from runs.models import RunStatus
+from web.drf.shared import shown
 
 _BIGINT = 2**63 - 1
 
@@ -332,11 +333,11 @@ class TurnOutput(serializers.Serializer[Turn]):
 
     @extend_schema_field(NarrowingShape)
     def get_only(self, turn: Turn) -> Any:
-        return NarrowingShape(narrowing_of(turn.run)).data
+        return shown(NarrowingShape, narrowing_of(turn.run))
 
     @extend_schema_field(FigureOutput(many=True))
     def get_figures(self, turn: Turn) -> Any:
-        return FigureOutput(turn_figures(turn), many=True).data
+        return [shown(FigureOutput, figure) for figure in turn_figures(turn)]
 
     def get_question(self, turn: Turn) -> str:
         return _said(turn, Message.Author.USER)

@@ -62,6 +62,14 @@ class Block:
     html: str
 
 
+def block_element(block: Block, run_id: int | str) -> str:
+    """Return a block as the element of a page.
+
+    Not a template: the live view draws the last block of an answer at each of its words.
+    """
+    return f'<div class="blk" dir="auto" id="r{run_id}-b{block.index}">{block.html}</div>'
+
+
 def blocks_render(
     pieces: Sequence[Piece],
     *,

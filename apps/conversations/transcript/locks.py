@@ -14,11 +14,20 @@ from basics.errors import Invalid, Missing
 from basics.line_ends import line_ends
 from basics.texts import gettext as _
 from tenancy.actors import Actor
+from tenancy.database.columns import Columns
 from tenancy.models import Tenant
 
 MAX_TEXT = 32_000
 _TITLE = 80
 _TOOLS, _TOOL_NAME = 1000, 200
+# With every question and answer: by hand it costs a sixth of what the ORM takes.
+OWN = "c.tenant_id = %s AND c.user_id = %s AND c.removed_at IS NULL AND c.id = %s"
+"""What ``Conversation.objects.visible_to`` asks of one conversation ``c``, for an actor who isn't limited to collections.
+
+Values: tenant, person, conversation.
+"""
+_CONVERSATION = Columns(Conversation, "c")
+_LOCKED = f"SELECT {_CONVERSATION} FROM conversations_conversation c WHERE {OWN} FOR UPDATE"  # noqa: S608
 
 
 def advisory_lock(name: str) -> None:
@@ -29,10 +38,20 @@ def advisory_lock(name: str) -> None:
 
 def conversation_locked(actor: Actor, pk: int) -> Conversation:
     """Return a conversation of the actor's, locked until the transaction ends. Raises Missing."""
-    row = Conversation.objects.visible_to(actor).select_for_update().filter(pk=pk).first()
+    if actor.collections is None:
+        row = _locked(actor, pk)
+    else:
+        row = Conversation.objects.visible_to(actor).select_for_update().filter(pk=pk).first()
     if row is None:
         raise Missing("conversation")
     return row
+
+
+def _locked(actor: Actor, pk: int) -> Conversation | None:
+    with connection.cursor() as cursor:
+        cursor.execute(_LOCKED, [actor.tenant_id, actor.user_id, pk])
+        found = cursor.fetchone()
+    return None if found is None else _CONVERSATION.take(iter(found))
 
 
 def project_checked(actor: Actor, pk: int | None) -> Project | None:

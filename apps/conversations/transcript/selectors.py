@@ -229,18 +229,25 @@ def queued_list(*, actor: Actor, conversation: Conversation) -> QuerySet[QueuedQ
     return rows.order_by("pk")
 
 
+# When a stream is opened. The conditions are those of ``Turn.objects.visible_to``, and that the conversation is the person's.
+_WATCHED = """
+SELECT t.id, t.side, t.is_kept, r.model, v.output
+FROM conversations_turn t
+JOIN conversations_conversation c ON c.tenant_id = t.tenant_id AND c.id = t.conversation_id
+JOIN runs_run r ON r.tenant_id = t.tenant_id AND r.id = t.run_id
+LEFT JOIN conversations_assistantversion v ON v.tenant_id = t.tenant_id AND v.id = t.assistant_version_id
+WHERE t.tenant_id = %s AND t.conversation_id = %s AND t.run_id = %s AND c.user_id = %s AND c.removed_at IS NULL
+"""
+
+
 def stream_target(*, actor: Actor, conversation_pk: int, run_id: int) -> tuple[Turn, str, str]:
     """Return (turn, as far as frames need it, model, output) of a run the actor may watch, by one query. Raises Missing."""
     actor.require("conversation.read")
     if actor.user_id is None:
         raise Missing("run")
-    rows = Turn.objects.visible_to(actor).filter(
-        conversation_id=conversation_pk,
-        conversation__user_id=actor.user_id,
-        conversation__removed_at=None,
-        run_id=run_id,
-    )
-    found = rows.values_list("pk", "side", "is_kept", "run__model", "assistant_version__output").first()
+    with connection.cursor() as cursor:
+        cursor.execute(_WATCHED, [actor.tenant_id, conversation_pk, run_id, actor.user_id])
+        found = cursor.fetchone()
     if found is None:
         raise Missing("run")
     pk, side, is_kept, model, output = found

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import uuid
 
-from django.db import transaction
+from django.db import connection, transaction
 from django.utils import timezone
 
 from apps.conversations.models import Conversation
-from apps.conversations.transcript.locks import MAX_TEXT, conversation_locked
+from apps.conversations.transcript.locks import MAX_TEXT, OWN, conversation_locked
 from basics.line_ends import line_ends
 from tenancy.actors import Actor
 from tenancy.models import Tenant
+
+_SEEN = f"UPDATE conversations_conversation c SET seen_at = %s WHERE {OWN}"  # noqa: S608 - conditions
 
 
 def draft_set(
@@ -41,6 +43,9 @@ def _is_asked(row: Conversation, client_id: uuid.UUID) -> bool:
 
 def conversation_seen(*, tenant: Tenant, actor: Actor, conversation: Conversation) -> None:
     """Note that its owner has it open: what it says by now is no news."""
-    Conversation.objects.visible_to(actor).filter(tenant=tenant, pk=conversation.pk).update(
-        seen_at=timezone.now()
-    )
+    if actor.collections is not None:
+        rows = Conversation.objects.visible_to(actor).filter(tenant=tenant, pk=conversation.pk)
+        rows.update(seen_at=timezone.now())
+        return
+    with connection.cursor() as cursor:
+        cursor.execute(_SEEN, [timezone.now(), actor.tenant_id, actor.user_id, conversation.pk])

@@ -32,11 +32,11 @@ class Columns(Generic[M]):
 
     def take(self, values: Iterator[Any]) -> M:
         """Return the model of the next columns of a row, and leave those behind them."""
-        found = [_converted(field, next(values)) for field in self._fields]
+        found = [converted(field, next(values)) for field in self._fields]
         return self._model.from_db(DEFAULT_DB_ALIAS, self._names, found)
 
 
-def _converted(field: Any, value: Any) -> Any:
-    """Do what the ORM does with a value that comes from the database."""
+def converted(field: Any, value: Any) -> Any:
+    """Return a value that comes from the database as the ORM gives it."""
     convert = getattr(field, "from_db_value", None)
     return value if convert is None else convert(value, None, connection)
