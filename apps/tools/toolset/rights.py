@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from apps.tools.policy.engine import Grant, Policy, Subject, policy_compile
 from apps.tools.toolset.guard import EntryFacts
-from runs.actors import person_with
+from runs.actors import actor_with
 from tenancy.actors import Actor
 from toolloop.deferred import Approval
 
@@ -40,7 +40,8 @@ SELECT 1 AS place,
             OR (kind = 'key' AND (api_key_id IS NULL OR api_key_id::text = %(key)s)))),
     EXISTS (SELECT FROM tools_toolsource WHERE tenant_id = %(tenant)s AND is_enabled)
 """
-_RULES, _RULES_OF_PERSON = _READ.replace("{role}", "%(role)s"), _READ.replace("{role}", "me.role")
+_RULES = _READ.replace("{role}", "%(role)s")
+_RULES_OF_CALLER = _READ.replace("{role}", "me.role") + ", me.role"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,15 +73,18 @@ def tool_rules(*, actor: Actor, subject: Subject | None = None) -> ToolRules:
         return _rules(cursor.fetchone()[1:])
 
 
-def person_and_rules(person: Actor) -> tuple[Actor, ToolRules]:
-    """Return a person with the rights of now and the rules that are about them, of one moment and by one statement.
+def caller_and_rules(caller: Actor) -> tuple[Actor, Subject, ToolRules]:
+    """Return a person or key with the rights of now, whom grants know them as, and the rules that are about them.
+
+    All of one moment and by one statement.
 
     Raises:
         Denied: ``actor_gone``.
     """
-    who = Subject(user_id=person.user_id)  # the role is that of now, which the statement finds by itself
-    actor, (row,) = person_with(person.tenant_id, person.user_id, _RULES_OF_PERSON, _values(person, who))
-    return actor, _rules(row)
+    # The role is that of now, which the statement finds by itself.
+    who = Subject(user_id=caller.user_id, api_key_id=caller.api_key_id)
+    actor, ((*rules, role),) = actor_with(caller, _RULES_OF_CALLER, _values(caller, who))
+    return actor, replace(who, role=role), _rules(rules)
 
 
 def _values(actor: Actor, subject: Subject | None) -> dict[str, Any]:

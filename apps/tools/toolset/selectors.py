@@ -13,10 +13,9 @@ from apps.tools.models import CollectionToolkit, ToolEntry, ToolGrant, Toolkit, 
 from apps.tools.policy.engine import Subject
 from apps.tools.toolset.bundles import ToolChange, bundle_list
 from apps.tools.toolset.guard import Guard, Rights
-from apps.tools.toolset.rights import ToolRules, person_and_rules, tool_rules
+from apps.tools.toolset.rights import ToolRules, caller_and_rules, tool_rules
 from apps.tools.toolset.tenant_bundles import tenant_bundles
 from basics.errors import Missing
-from runs.actors import actor_again
 from tenancy.actors import Actor
 from tenancy.selectors import role_of
 
@@ -64,10 +63,9 @@ def _rights(actor: Actor) -> tuple[Rights, bool]:
 
 def _rights_again(actor: Actor) -> Rights:
     """Return what an actor that was let in may do by the rules and with the rights of now. Raises Denied."""
-    if actor.kind == "user":
-        now, rules = person_and_rules(actor)
-        return _rights_of(now, subject_of(now), rules)
-    return _rights(actor_again(actor))[0]
+    if actor.kind == "system":
+        return _rights(actor)[0]
+    return _rights_of(*caller_and_rules(actor))
 
 
 def _rights_of(actor: Actor, subject: Subject, rules: ToolRules) -> Rights:
