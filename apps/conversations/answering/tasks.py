@@ -83,6 +83,7 @@ class _Prepared:
     collections: list[int]
     narrowed: NarrowedNow
     given: FilesInScope
+    along: selectors.ScopeAlong
 
 
 @job(JOB_KIND, lane="loop", max_attempts=3, on_end=turn_ended)
@@ -101,6 +102,7 @@ async def turn_run(ctx: JobContext, *, turn_id: int, run_id: int) -> None:
         prepared.narrowed.collections,
         given=prepared.given,
         documents=prepared.narrowed.documents,
+        along=prepared.along,
     )
     await answering_execute(
         ctx,
@@ -142,11 +144,13 @@ def _prepare(tenant_id: int, turn_id: int, run_id: int) -> _Prepared | None:
         collections = {pk: name for pk, name in collections.items() if pk in narrowed.collections}
     allowed = None if version is None else version_tools(version, collections)
     kept = [*tools.TOOLSET.names(), *([PROGRAM_TOOL] if version and version.mode == Mode.CODE else [])]
+    along = selectors.ScopeAlong(run, turn.conversation, tools.TOOLSET.names())
     guard = guard_for(
         actor=actor,
         scope=collections,
         tools=tools_narrowed(allowed, narrowing, kept),
         off=narrowed.off.union(turn.conversation.tools_off),
+        along=along,
     )
     instructions = project_instructions(actor=actor, conversation=turn.conversation)
     provider = provider_for(turn.tenant, run.model)
@@ -178,6 +182,7 @@ def _prepare(tenant_id: int, turn_id: int, run_id: int) -> _Prepared | None:
         collections=list(collections),
         narrowed=narrowed,
         given=given,
+        along=along,
     )
 
 

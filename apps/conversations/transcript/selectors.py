@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -261,6 +263,9 @@ _SCOPE, _SCOPE_OF_CALLER = _IN_SCOPE.format(key="%(key)s::bigint[]"), _IN_SCOPE.
 _PLACE = "SELECT row_number() OVER (ORDER BY c.name) AS place"
 _SCOPE_NOW = f"{_PLACE}, {_COLLECTION}, {_SPACE} {_SCOPE_OF_CALLER}"
 _NAMES_NOW = f"{_PLACE}, c.id, c.name {_SCOPE_OF_CALLER}"
+_SCOPE_ALONG = _SCOPE_NOW.replace(" AS place", " AS at")
+_FRESH_S = 0.5
+"""Seconds since a call was let in for which it takes what it may search as it was then."""
 
 
 def scope_collections(*, actor: Actor, conversation: Conversation | None) -> list[Collection]:
@@ -277,6 +282,39 @@ def run_scope_now(run: Run, conversation: Conversation | None) -> tuple[Actor, l
     actor, rows = actor_with(run, _SCOPE_NOW, _scope_values(run.tenant_id, conversation))
     actor.require("collection.read")
     return actor, [_collection(row) for row in rows]
+
+
+class ScopeAlong:
+    """What a run may search, read by the statement that lets a call in; see ``apps.tools.toolset.rights.ReadAlong``.
+
+    Args:
+        tools: names of those that begin with ``run_scope_now``.
+    """
+
+    query = _SCOPE_ALONG
+
+    def __init__(self, run: Run, conversation: Conversation | None, tools: Sequence[str]) -> None:
+        self.values, self.tools = _scope_values(run.tenant_id, conversation), tools
+        self._found: tuple[float, Actor, list[tuple[Any, ...]]] | None = None
+
+    def put(self, actor: Actor, rows: list[tuple[Any, ...]]) -> None:
+        """Keep what was read as a call was let in."""
+        self._found = time.monotonic(), actor, rows
+
+    def take(self) -> tuple[Actor, list[Collection]] | None:
+        """Return what ``run_scope_now`` does, for a call that was just let in; None where it has to ask.
+
+        Calls of one step take what was read as the last of them was let in: no call takes what is older than its own look.
+
+        Raises:
+            Denied: no right to read collections.
+        """
+        found = self._found
+        if found is None or time.monotonic() - found[0] > _FRESH_S:
+            return None
+        _, actor, rows = found
+        actor.require("collection.read")
+        return actor, [_collection(row) for row in rows]
 
 
 def run_names_now(run: Run, conversation: Conversation | None) -> tuple[Actor, dict[int, str]]:
