@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from django.db import connection
-from django.utils import timezone
 
 from basics.errors import Denied
 from basics.texts import gettext as _
@@ -18,10 +19,15 @@ from tenancy.selectors import key_collections, user_actor
 
 # Asked at every tool call, and before each answer: by hand it costs a fourth of what the ORM takes.
 _MEMBER = """
-SELECT m.role, u.email FROM tenancy_membership m JOIN tenancy_user u ON u.id = m.user_id
-    JOIN tenancy_tenant t ON t.id = m.tenant_id
+SELECT m.role, u.email, {key}
+FROM tenancy_membership m JOIN tenancy_user u ON u.id = m.user_id JOIN tenancy_tenant t ON t.id = m.tenant_id{keys}
 WHERE m.tenant_id = %(me_tenant)s AND m.user_id = %(me_user)s AND u.is_active AND t.is_active
 """
+_KEYS = """
+    LEFT JOIN tenancy_apikey k ON k.tenant_id = m.tenant_id AND k.id = %(me_key)s AND k.revoked_at IS NULL
+        AND (k.expires_at IS NULL OR k.expires_at > statement_timestamp())"""
+_PERSON = _MEMBER.format(key="NULL::bigint[] AS collections", keys="")
+_KEY = _MEMBER.format(key="k.collections, k.id AS key_id, k.scopes, k.name, k.client_id", keys=_KEYS)
 
 
 def actor_facts(actor: Actor) -> dict[str, Any]:
@@ -35,9 +41,7 @@ def actor_now(run: Run) -> Actor:
     Raises:
         Denied: ``actor_gone``, the person has left the workspace, or the key is revoked or expired.
     """
-    facts = run.request.get("actor", {})
-    key = facts.get("api_key_id") if facts.get("kind") == "api_key" else None
-    return _actor(run.tenant_id, run.user_id, facts.get("kind") == "api_key", key)
+    return _one(_Caller.of_run(run))
 
 
 def gone_of(run: Run) -> Denied | None:
@@ -55,7 +59,7 @@ def actor_again(actor: Actor) -> Actor:
     """Return an actor with the rights of now; the platform itself has what it has. Raises Denied as ``actor_now``."""
     if actor.kind == "system":
         return actor
-    return _actor(actor.tenant_id, actor.user_id, actor.kind == "api_key", actor.api_key_id)
+    return _one(_Caller.of_actor(actor))
 
 
 def is_person(run: Run) -> bool:
@@ -63,48 +67,87 @@ def is_person(run: Run) -> bool:
     return bool(run.request.get("actor", {}).get("kind") == "user")
 
 
-def person_with(
-    tenant_id: int, user_id: int | None, query: str, values: Mapping[str, Any]
+def actor_with(
+    caller: Run | Actor, query: str, values: Mapping[str, Any]
 ) -> tuple[Actor, list[tuple[Any, ...]]]:
-    """Return a person with the rights of now, and the rows of a query, both of one moment and by one statement.
+    """Return a person or key with the rights of now, and the rows of a query, both of one moment and by one statement.
 
     Args:
-        query: its first column is ``place``, which orders the rows; it may ask for ``me.role``, the person's.
+        caller: a run, for whom it works; or who they were a moment ago, not the platform.
+        query: its first column is ``place``, which orders the rows; it may ask for ``me.role``, the person's, and for
+            ``me.collections``, to which a key is limited (NULL for all).
         values: its parameters, by name.
 
     Raises:
         Denied: ``actor_gone``.
     """
-    both = f"SELECT me.role, me.email, x.* FROM ({_MEMBER}) me LEFT JOIN LATERAL ({query}) x ON true ORDER BY x.place"  # noqa: S608
+    who = _Caller.of_actor(caller) if isinstance(caller, Actor) else _Caller.of_run(caller)
+    both = f"SELECT me.*, x.* FROM ({who.query}) me LEFT JOIN LATERAL ({query}) x ON true ORDER BY x.place"  # noqa: S608
     with connection.cursor() as cursor:
-        cursor.execute(both, {**values, "me_tenant": tenant_id, "me_user": user_id})
+        cursor.execute(both, {**values, **who.values})
         rows = cursor.fetchall()
-    actor = user_actor(_membership(tenant_id, user_id, rows[0][:2] if rows else None))
-    return actor, [row[3:] for row in rows if row[2] is not None]
+    actor = who.actor(rows[0] if rows else None)
+    return actor, [row[who.width + 1 :] for row in rows if row[who.width] is not None]
 
 
-def _membership(tenant_id: int, user_id: int | None, found: tuple[str, str] | None) -> Membership:
-    if found is None:
-        raise Denied("actor_gone", _("The person who asked is no longer a member of this workspace."))
-    role, email = found
-    return Membership(tenant_id=tenant_id, user=User(pk=user_id, email=email), role=role)
+@dataclass(frozen=True, slots=True)
+class _Caller:
+    """Who it is whose rights are asked for: a person, or a key of theirs (``key_id`` None for one that nobody knows)."""
+
+    tenant_id: int
+    user_id: int | None
+    is_key: bool
+    key_id: int | None
+
+    @classmethod
+    def of_run(cls, run: Run) -> _Caller:
+        facts = run.request.get("actor", {})
+        is_key = facts.get("kind") == "api_key"
+        return cls(run.tenant_id, run.user_id, is_key, facts.get("api_key_id") if is_key else None)
+
+    @classmethod
+    def of_actor(cls, actor: Actor) -> _Caller:
+        return cls(actor.tenant_id, actor.user_id, actor.kind == "api_key", actor.api_key_id)
+
+    @property
+    def query(self) -> str:
+        """Return what finds them, ``width`` columns."""
+        return _KEY if self.is_key else _PERSON
+
+    @property
+    def width(self) -> int:
+        return 7 if self.is_key else 3
+
+    @property
+    def values(self) -> dict[str, Any]:
+        own = {"me_tenant": self.tenant_id, "me_user": self.user_id}
+        return {**own, "me_key": self.key_id} if self.is_key else own
+
+    def actor(self, row: tuple[Any, ...] | None) -> Actor:
+        """Return them with the rights that a row of ``query`` tells of, None for no row. Raises Denied."""
+        if row is None:
+            raise Denied("actor_gone", _("The person who asked is no longer a member of this workspace."))
+        role, email, limited, *key = row[: self.width]
+        if not self.is_key:
+            return user_actor(
+                Membership(tenant_id=self.tenant_id, user=User(pk=self.user_id, email=email), role=role)
+            )
+        key_id, scopes, name, client_id = key
+        if key_id is None:
+            raise Denied("actor_gone", _("The API key used was revoked or has expired."))
+        found = ApiKey(pk=key_id, name=name, client_id=client_id, collections=limited)
+        return Actor(
+            "api_key",
+            self.tenant_id,
+            expand_scopes(json.loads(scopes)) & ROLE_ACTIONS[role],
+            user_id=self.user_id,
+            api_key_id=key_id,
+            collections=key_collections(found),
+            name=found.actor_name,
+        )
 
 
-def _actor(tenant_id: int, user_id: int | None, by_key: bool, key_id: int | None) -> Actor:
+def _one(who: _Caller) -> Actor:
     with connection.cursor() as cursor:
-        cursor.execute(_MEMBER, {"me_tenant": tenant_id, "me_user": user_id})
-        membership = _membership(tenant_id, user_id, cursor.fetchone())
-    if not by_key:
-        return user_actor(membership)
-    key = ApiKey.objects.filter(tenant_id=tenant_id, pk=key_id or 0, revoked_at=None).first()
-    if key is None or (key.expires_at is not None and key.expires_at <= timezone.now()):
-        raise Denied("actor_gone", _("The API key used was revoked or has expired."))
-    return Actor(
-        "api_key",
-        tenant_id,
-        expand_scopes(key.scopes) & ROLE_ACTIONS[membership.role],
-        user_id=user_id,
-        api_key_id=key.pk,
-        collections=key_collections(key),
-        name=key.actor_name,
-    )
+        cursor.execute(who.query, who.values)
+        return who.actor(cursor.fetchone())

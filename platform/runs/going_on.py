@@ -8,7 +8,7 @@ from django.db import connection
 
 from basics.errors import Denied
 from budgets.ledger import ANY_BUDGET
-from runs.actors import actor_now, is_person, person_with
+from runs.actors import actor_with
 from runs.models import Run
 from runs.withheld import LOST_RUN, SOURCE_LOST, lost_condition
 from tenancy.actors import Actor
@@ -21,18 +21,16 @@ class GoingOn:
 
     Args:
         run: which one.
-        budget_known: told each time whether the workspace has any budget; None where the statements did not ask that.
+        budget_known: told each time whether the workspace has any budget.
         actor: whom it acts for with the rights of a moment ago, which saves finding that out; None where that isn't known.
     """
 
-    def __init__(
-        self, run: Run, budget_known: Callable[[bool | None], None], actor: Actor | None = None
-    ) -> None:
+    def __init__(self, run: Run, budget_known: Callable[[bool], None], actor: Actor | None = None) -> None:
         self._run, self._budget_known = run, budget_known
         self._known = actor
 
     def require(self) -> None:
-        """Ask once; a person's rights and what the run has read are one statement as long as the rights stay the same.
+        """Ask once; their rights and what the run has read are one statement as long as the rights stay the same.
 
         Raises:
             Denied: ``actor_gone``; ``source_lost``.
@@ -40,30 +38,24 @@ class GoingOn:
         run = self._run
         if run.request.get("actor", {}).get("kind") == "system":
             return
-        has_budget: bool | None = None
-        if is_person(run):
-            now, is_lost, has_budget = _person_and_lost(run, self._known)
-            if now != self._known:  # what they may read was not asked, or with other rights
-                is_lost, self._known = _is_lost(run, now), now
-        else:
-            is_lost = _is_lost(run, actor_now(run))
+        now, is_lost, has_budget = _actor_and_lost(run, self._known)
+        if now != self._known:  # what they may read was not asked, or with other rights
+            is_lost, self._known = _is_lost(run, now), now
         if is_lost:
             raise Denied("source_lost", SOURCE_LOST)
         self._budget_known(has_budget)
 
 
-def _person_and_lost(run: Run, known: Actor | None) -> tuple[Actor, bool, bool]:
-    """Return a run's person with the rights of now, whether it has read what they may not read by those they had, and
+def _actor_and_lost(run: Run, known: Actor | None) -> tuple[Actor, bool, bool]:
+    """Return a run's person or key with the rights of now, whether it has read what they may not read by those they had, and
     whether the workspace has any budget, all of one moment.
 
     Args:
-        known: the person with the rights they had; None for not known.
+        known: the same with the rights they had; None for not known.
     """
     lost, values = ("false", {}) if known is None else lost_condition(known)
     query = f"SELECT 1 AS place, {lost} AS is_lost, {ANY_BUDGET} AS has_budget"
-    actor, ((is_lost, has_budget),) = person_with(
-        run.tenant_id, run.user_id, query, {**values, LOST_RUN: run.pk}
-    )
+    actor, ((is_lost, has_budget),) = actor_with(run, query, {**values, LOST_RUN: run.pk})
     return actor, is_lost, has_budget
 
 

@@ -37,8 +37,8 @@ class Waker:
         """Let ``wait`` return, now or when it is called next."""
         self._event.set()
 
-    async def wait(self, timeout_s: float) -> bool:
-        """Wait for a wake-up; False when none came in ``timeout_s`` seconds.
+    async def wait(self, timeout_s: float | None) -> bool:
+        """Wait for a wake-up; False when none came in ``timeout_s`` seconds, of which None has no end.
 
         Raises:
             WaitsWithConnection: the request that waits holds a database connection, where that is checked strictly.

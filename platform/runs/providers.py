@@ -21,7 +21,7 @@ from basics.texts import gettext as _
 from runs import remote_models
 from runs.remote_models import Server
 from tenancy.models import ModelEntry, ProviderCredential, Tenant
-from tenancy.selectors import credential_open, credential_rows, model_entry_rows
+from tenancy.selectors import credential_open, credentials_and_entries
 from toolloop.errors import ConfigurationError, UnsupportedFeature
 from toolloop.events import ProviderEvent, TurnFinished
 from toolloop.models import (
@@ -117,23 +117,22 @@ def loop_model(provider: Provider, model: str) -> tuple[str, Profile | None]:
 
 def catalog_for(tenant: Tenant) -> ModelCatalog:
     """Return what a workspace knows about models: the built-in facts, its own over them, and its endpoints."""
-    return _catalog(tenant, credential_rows(tenant=tenant))
+    return _catalog(tenant, *credentials_and_entries(tenant=tenant))
 
 
 def models_available(tenant: Tenant) -> list[ModelInfo]:
     """Return the models this workspace can choose from; ``extractive`` is always the last.
 
     Models of the operator's environment, of the workspace's own credentials and those it has added, each once and
-    without what it hides. Compatible servers whose models nobody named are asked for them, at most once a minute. Two
-    queries.
+    without what it hides. Compatible servers whose models nobody named are asked for them, at most once a minute. One
+    query.
     """
     return models_and_catalog(tenant)[0]
 
 
 def models_and_catalog(tenant: Tenant) -> tuple[list[ModelInfo], ModelCatalog]:
-    """Return what ``models_available`` and ``catalog_for`` do, by the same two queries."""
-    rows = credential_rows(tenant=tenant)
-    entries = model_entry_rows(tenant=tenant)
+    """Return what ``models_available`` and ``catalog_for`` do, by the same query."""
+    rows, entries = credentials_and_entries(tenant=tenant)
     catalog = _catalog(tenant, rows, entries)
     own = {(row.provider, row.endpoint): row for row in rows if row.is_enabled}
     offered = {info.id: info for info in configured_models(os.environ, catalog)}
@@ -197,8 +196,8 @@ def provider_for(tenant: Tenant, model: str) -> TenantProvider:
         Conflict: ``model_unavailable``, nobody has given a key for its provider, or the workspace has switched it off;
             or the stored key cannot be read.
     """
-    rows = credential_rows(tenant=tenant)
-    catalog = _catalog(tenant, rows)
+    rows, entries = credentials_and_entries(tenant=tenant)
+    catalog = _catalog(tenant, rows, entries)
     try:
         info = catalog.get_model_info(model)
         if catalog.is_hidden(info.id):
@@ -280,12 +279,10 @@ def _settings(rows: list[ProviderCredential], route: Route) -> Mapping[str, Any]
     return {**settings, "http_client": _http_client()}
 
 
-def _catalog(
-    tenant: Tenant, rows: list[ProviderCredential], entries: list[ModelEntry] | None = None
-) -> ModelCatalog:
+def _catalog(tenant: Tenant, rows: list[ProviderCredential], entries: list[ModelEntry]) -> ModelCatalog:
     endpoints = {row.endpoint for row in rows if row.endpoint}  # Disabled ones keep their names.
     overrides = []
-    for entry in model_entry_rows(tenant=tenant) if entries is None else entries:
+    for entry in entries:
         try:
             override = _override(entry)
             ModelCatalog([override], endpoints=endpoints)

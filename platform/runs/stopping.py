@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import weakref
 
 from jobs.context import JobContext
 from runs.actors import gone_of
-from runs.hub import hub
+from runs.hub import Waker, hub
 from runs.models import Run
 
 POLL_S = 0.5
@@ -24,16 +25,59 @@ async def stop_watch(ctx: JobContext, run: Run, stop: asyncio.Event, gone: async
     the database every half second. Runs until cancelled.
     """
     async with hub.subscribe(ctx.tenant_id, stop_topic(run.pk)) as waker:
-        while not stop.is_set():
-            woken = await waker.wait(POLL_S)
-            if ctx.lost.is_set() or ctx.cancelled.is_set():
-                stop.set()
-            elif woken or not hub.here.is_listening:
-                if await ctx.in_db(_is_requested, run.pk):
+        rounds = _rounds_here()
+        rounds.add(ctx, waker)
+        try:
+            while not stop.is_set():
+                await waker.wait(None)
+                if ctx.lost.is_set() or ctx.cancelled.is_set() or await ctx.in_db(_is_requested, run.pk):
                     stop.set()
                 elif await ctx.in_db(gone_of, run) is not None:
                     gone.set()
                     stop.set()
+        finally:
+            rounds.remove(waker)
+
+
+class _Rounds:
+    """Looks every half second after all runs of an event loop, which cost a timer and a task each to look by themselves.
+
+    Those are woken whose job has ended without them, which the heartbeat's thread tells no loop; and all, while this process
+    can't listen.
+    """
+
+    def __init__(self) -> None:
+        self._watched: dict[Waker, JobContext] = {}
+        self._timer: asyncio.TimerHandle | None = None
+
+    def add(self, ctx: JobContext, waker: Waker) -> None:
+        self._watched[waker] = ctx
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(POLL_S, self._look)
+
+    def remove(self, waker: Waker) -> None:
+        del self._watched[waker]
+        if not self._watched and self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _look(self) -> None:
+        self._timer = asyncio.get_running_loop().call_later(POLL_S, self._look)
+        is_deaf = not hub.here.is_listening
+        for waker, ctx in self._watched.items():
+            if is_deaf or ctx.lost.is_set() or ctx.cancelled.is_set():
+                waker.wake()
+
+
+_rounds: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Rounds] = weakref.WeakKeyDictionary()
+
+
+def _rounds_here() -> _Rounds:
+    loop = asyncio.get_running_loop()
+    found = _rounds.get(loop)
+    if found is None:
+        found = _rounds[loop] = _Rounds()
+    return found
 
 
 def _is_requested(run_id: int) -> bool:

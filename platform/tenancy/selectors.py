@@ -49,8 +49,13 @@ _KEY_OF_TOKEN = f"""{_LIVE_KEYS} AND t.slug = %s AND EXISTS (
     SELECT FROM tenancy_oauthtoken o WHERE o.tenant_id = k.tenant_id AND o.api_key_id = k.id
     AND o.sha256 = %s AND o.kind = 'access' AND o.expires_at > statement_timestamp()
 )"""
-_CREDENTIALS = "SELECT * FROM tenancy_providercredential WHERE tenant_id = %s ORDER BY provider, endpoint"
-_ENTRIES = "SELECT * FROM tenancy_modelentry WHERE tenant_id = %s ORDER BY name"
+_CREDENTIAL, _ENTRY = Columns(ProviderCredential, "c"), Columns(ModelEntry, "e")
+_CREDENTIALS_AND_ENTRIES = f"""
+SELECT {_CREDENTIAL}, {_ENTRY}
+FROM (SELECT * FROM tenancy_providercredential WHERE tenant_id = %(tenant)s) c
+    FULL JOIN (SELECT * FROM tenancy_modelentry WHERE tenant_id = %(tenant)s) e ON false
+ORDER BY c.provider, c.endpoint, e.name
+"""  # noqa: S608 - names of columns
 
 INVITE_SALT = "tenancy.invite"
 
@@ -309,10 +314,16 @@ def credential_for(*, tenant: Tenant, provider: str, endpoint: str = "") -> Cred
     return None if row is None else credential_open(row)
 
 
-def credential_rows(*, tenant: Tenant) -> list[ProviderCredential]:
-    """Return all credentials of a workspace, disabled ones too, still encrypted; for what runs on its behalf."""
-    with tenant_scope(tenant.pk):
-        return list(ProviderCredential.objects.raw(_CREDENTIALS, [tenant.pk]))
+def credentials_and_entries(*, tenant: Tenant) -> tuple[list[ProviderCredential], list[ModelEntry]]:
+    """Return all credentials of a workspace, disabled ones too, still encrypted, and what it states about models, by name.
+
+    One statement, for what runs on its behalf: every answer begins with it, and every title.
+    """
+    with tenant_scope(tenant.pk), connection.cursor() as cursor:
+        cursor.execute(_CREDENTIALS_AND_ENTRIES, {"tenant": tenant.pk})
+        found = [(_CREDENTIAL.take(row), _ENTRY.take(row)) for row in map(iter, cursor.fetchall())]
+    # Each row is one of the two, and has nothing of the other.
+    return [c for c, _ in found if c.pk is not None], [e for _, e in found if e.pk is not None]
 
 
 def credential_open(row: ProviderCredential) -> Credential:
@@ -337,12 +348,6 @@ def model_entry_list(*, actor: Actor) -> QuerySet[ModelEntry]:
     actor.require("credential.manage")
     rows: QuerySet[ModelEntry] = ModelEntry.objects.visible_to(actor)
     return rows.order_by("name")
-
-
-def model_entry_rows(*, tenant: Tenant) -> list[ModelEntry]:
-    """Return what a workspace states about models; for what runs on its behalf."""
-    with tenant_scope(tenant.pk):
-        return list(ModelEntry.objects.raw(_ENTRIES, [tenant.pk]))
 
 
 def actor_person(*, actor: Actor) -> User | None:

@@ -68,6 +68,7 @@ class CallRunner:
         interrupter: Interrupter,
         context: Mapping[str, Any],
         run_blocking: BlockingRunner,
+        run_admission: BlockingRunner | None = None,
         decisions: Mapping[str, Decision],
         mock: bool,
         waiting: Iterable[PendingCall] = (),
@@ -86,6 +87,7 @@ class CallRunner:
             journal=self._journal,
             accounts=self.accounts,
             run_blocking=run_blocking,
+            run_admission=run_admission,
             mock=mock,
         )
         self._step = 0

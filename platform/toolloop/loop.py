@@ -88,6 +88,7 @@ class _Run:
             interrupter=self.interrupter,
             context=asked.context or {},
             run_blocking=services.run_blocking,
+            run_admission=services.run_admission,
             decisions=asked.decisions or {},
             waiting=asked.pending,
             mock=asked.mock_tools,

@@ -79,6 +79,8 @@ class LoopServices:
         stop: set it (in the loop's thread) to end the run: the provider's stream is closed and tools are cancelled
             at once.
         run_blocking: runs the functions of blocking tools off the event loop.
+        run_admission: runs ``Tool.admit`` off the event loop; None for ``run_blocking``. An application whose admission asks
+            its database may have few threads for that, which stay connected.
         compaction: how a history that outgrows the model's context window is cut; None lets such a run fail.
         on_usage: told what each model call used, attempts that were billed in vain included; see ``toolloop.metering``.
         usage_metadata: goes into its events.
@@ -91,6 +93,7 @@ class LoopServices:
     journal: Journal = field(default_factory=NullJournal)
     stop: asyncio.Event | None = None
     run_blocking: BlockingRunner = run_in_thread
+    run_admission: BlockingRunner | None = None
     compaction: Compaction | None = field(default_factory=Compaction)
     on_usage: UsageHook | None = None
     usage_metadata: Mapping[str, Any] | None = None

@@ -125,11 +125,13 @@ class NestedCalls:
         journal: SerialJournal,
         accounts: CallCounters,
         run_blocking: BlockingRunner,
+        run_admission: BlockingRunner | None = None,
         mock: bool,
         standing: str = "",
     ) -> None:
         self._toolset, self._limits, self._journal = toolset, limits, journal
-        self._accounts, self._run_blocking, self._mock = accounts, run_blocking, mock
+        self._accounts, self._mock = accounts, mock
+        self._run_blocking, self._run_admission = run_blocking, run_admission
         self._families: dict[str, Family] = {}
         self._open: dict[str, asyncio.Task[Any] | None] = {standing: None} if standing else {}
 
@@ -143,6 +145,7 @@ class NestedCalls:
                     replace(context, siblings=prepared.tool.siblings),
                     timeout_s=self._limits.tool_timeout_s,
                     run_blocking=self._run_blocking,
+                    run_admission=self._run_admission,
                     mock=self._mock,
                 )
             except ParkCall as parked:

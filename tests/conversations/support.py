@@ -20,6 +20,7 @@ from jobs.context import JobContext
 from jobs.models import Job
 from jobs.runner import _finish
 from runs.local_loop import LocalLoop
+from tenancy.actors import Actor
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
 from tests.factories import make_collection
@@ -84,13 +85,14 @@ def ask(
     text: str = "What is the duty on cars?",
     *,
     role: str = "member",
+    actor: Actor | None = None,
     conversation: Conversation | None = None,
     model: str = "",
     client_id: uuid.UUID | None = None,
 ) -> Turn:
-    """Submit a question, in a new conversation when none is given."""
+    """Submit a question of a role's person, or of an actor, in a new conversation when none is given."""
     with tenant_scope(cast.tenant.pk):
-        actor = cast.actor(role)
+        actor = actor or cast.actor(role)
         if conversation is None:
             conversation = conversation_create(tenant=cast.tenant, actor=actor)
         return turn_submit(

@@ -12,7 +12,7 @@ from django.db import IntegrityError, transaction
 from basics.errors import Conflict, Denied, Invalid, Missing
 from tenancy.models import AuditEvent, ModelEntry, ProviderCredential
 from tenancy.scope import tenant_scope
-from tenancy.selectors import credential_for, credential_rows, model_entry_list, model_entry_rows
+from tenancy.selectors import credential_for, credentials_and_entries, model_entry_list
 from tenancy.services import credential_delete, credential_set, model_entry_delete, model_entry_set
 from tenancy.services.credentials import MAX_ENDPOINTS, is_endpoint_name
 from tenancy.services.model_entries import CAPABILITIES
@@ -212,8 +212,8 @@ def test_what_is_stated_is_stored_and_audited(cast: Cast):
 
 def test_entries_of_one_workspace_are_nobody_elses(cast: Cast):
     state(cast)
-    assert [r.name for r in model_entry_rows(tenant=cast.tenant)] == ["openai/gpt-6-sol"]
-    assert model_entry_rows(tenant=cast.other_tenant) == []
+    assert [r.name for r in credentials_and_entries(tenant=cast.tenant)[1]] == ["openai/gpt-6-sol"]
+    assert credentials_and_entries(tenant=cast.other_tenant) == ([], [])
     with tenant_scope(cast.other_tenant.pk):
         assert not ModelEntry.objects.exists(), "the wall, not the filter"
         assert ModelEntry.objects.filter(tenant=cast.tenant).update(prices=[]) == 0
@@ -229,7 +229,7 @@ def test_each_endpoint_keeps_its_own_key_and_address(cast: Cast):
     assert lab.secret.reveal() == "sk-of-the-lab-endpoint-1"
     assert default.secret.reveal() == "sk-of-the-default-endpoint"
     credential_delete(tenant=cast.tenant, actor=cast.actor("owner"), provider="compatible", endpoint="lab")
-    assert [row.endpoint for row in credential_rows(tenant=cast.tenant)] == [""]
+    assert [row.endpoint for row in credentials_and_entries(tenant=cast.tenant)[0]] == [""]
 
 
 def test_rules_of_this_room_are_those_of_the_loop():

@@ -36,7 +36,7 @@ from basics.errors import Invalid
 from jobs.context import JobContext, JobPostponed
 from jobs.models import Job
 from jobs.registry import job
-from runs.actors import actor_now, is_person
+from runs.actors import is_person
 from runs.call_log import PRIVATE
 from runs.models import ACTIVE, Run
 from runs.providers import loop_model, provider_for
@@ -83,6 +83,7 @@ class _Prepared:
     collections: list[int]
     narrowed: NarrowedNow
     given: FilesInScope
+    along: selectors.ScopeAlong
 
 
 @job(JOB_KIND, lane="loop", max_attempts=3, on_end=turn_ended)
@@ -101,6 +102,7 @@ async def turn_run(ctx: JobContext, *, turn_id: int, run_id: int) -> None:
         prepared.narrowed.collections,
         given=prepared.given,
         documents=prepared.narrowed.documents,
+        along=prepared.along,
     )
     await answering_execute(
         ctx,
@@ -134,20 +136,21 @@ def _prepare(tenant_id: int, turn_id: int, run_id: int) -> _Prepared | None:
     run: Run = turn.run
     branch = [*branch_before(turn, HISTORY_TURNS - 1), turn.pk]
     files = _files_read(turn, branch)
-    actor = actor_now(run)
+    actor, collections = selectors.run_names_now(run, turn.conversation)
     version = turn.assistant_version
     narrowing = narrowing_of(run)
     narrowed = narrowing_now(actor, narrowing, None if version is None else version_collections(version))
-    collections = selectors.scope_names(
-        actor=actor, conversation=turn.conversation, only=narrowed.collections
-    )
+    if narrowed.collections is not None:
+        collections = {pk: name for pk, name in collections.items() if pk in narrowed.collections}
     allowed = None if version is None else version_tools(version, collections)
     kept = [*tools.TOOLSET.names(), *([PROGRAM_TOOL] if version and version.mode == Mode.CODE else [])]
+    along = selectors.ScopeAlong(run, turn.conversation, tools.TOOLSET.names())
     guard = guard_for(
         actor=actor,
         scope=collections,
         tools=tools_narrowed(allowed, narrowing, kept),
         off=narrowed.off.union(turn.conversation.tools_off),
+        along=along,
     )
     instructions = project_instructions(actor=actor, conversation=turn.conversation)
     provider = provider_for(turn.tenant, run.model)
@@ -179,6 +182,7 @@ def _prepare(tenant_id: int, turn_id: int, run_id: int) -> _Prepared | None:
         collections=list(collections),
         narrowed=narrowed,
         given=given,
+        along=along,
     )
 
 

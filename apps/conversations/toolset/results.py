@@ -46,7 +46,8 @@ class Scope:
 
     ``conversation`` is None for calls outside of one. ``only`` are the collections they are about, None for all. The files
     ``given`` with the conversation's questions are searched as well. ``documents`` are the only ones of the collections that
-    may be searched and read, None for all.
+    may be searched and read, None for all. ``along`` tells where a call may look as it was when the call was let in; None
+    where nothing has read that.
     """
 
     tenant: Tenant
@@ -58,6 +59,7 @@ class Scope:
     searching: Searching = Searching()
     given: FilesInScope = FilesInScope()  # noqa: RUF009 - frozen
     documents: frozenset[int] | None = None
+    along: selectors.ScopeAlong | None = None
 
     def holds(self, document: int) -> bool:
         """Tell whether a document of its collections may be read."""
@@ -80,7 +82,8 @@ def is_attached(names: Sequence[str]) -> bool:
 
 def rights_now(scope: Scope) -> tuple[Actor, list[Collection]]:
     """Return the person as they may act at this moment, and the collections that the running tool may touch for them."""
-    actor, rows = selectors.run_scope_now(scope.run, scope.conversation)
+    found = None if scope.along is None else scope.along.take()
+    actor, rows = found or selectors.run_scope_now(scope.run, scope.conversation)
     if scope.only is not None:
         rows = [row for row in rows if row.pk in scope.only]
     return actor, scope.guard.collections(rows, lambda row: row.pk)

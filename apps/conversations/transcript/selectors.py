@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -26,7 +28,7 @@ from apps.conversations.models import (
 from apps.conversations.transcript.branch_tree import branch_before, tree_read, turns_alongside
 from apps.conversations.transcript.shown import turns_for
 from basics.errors import Missing
-from runs.actors import actor_now, is_person, person_with
+from runs.actors import actor_with
 from runs.approvals.parking import decided_data
 from runs.models import ACTIVE, Run, RunStatus
 from runs.providers import models_available
@@ -257,13 +259,20 @@ def stream_target(*, actor: Actor, conversation_pk: int, run_id: int) -> tuple[T
 # Asked at every tool call, and before each answer: by hand it costs a sixth of what the ORM takes. The conditions are those
 # of ``Collection.objects.visible_to``.
 _COLLECTION, _SPACE = Columns(Collection, "c"), Columns(EmbeddingSpace, "s")
-_SCOPE = """
+_IN_SCOPE = """
 FROM collections_collection c JOIN collections_embeddingspace s ON s.id = c.space_id
 WHERE c.tenant_id = %(tenant)s AND c.owner_id IS NULL
-    AND (%(key)s::bigint[] IS NULL OR c.id = ANY (%(key)s::bigint[]))
+    AND ({key} IS NULL OR c.id = ANY ({key}))
     AND (%(conversation)s::bigint IS NULL OR c.id IN (SELECT collection_id FROM conversations_conversationcollection
         WHERE tenant_id = %(tenant)s AND conversation_id = %(conversation)s))
 """
+_SCOPE, _SCOPE_OF_CALLER = _IN_SCOPE.format(key="%(key)s::bigint[]"), _IN_SCOPE.format(key="me.collections")
+_PLACE = "SELECT row_number() OVER (ORDER BY c.name) AS place"
+_SCOPE_NOW = f"{_PLACE}, {_COLLECTION}, {_SPACE} {_SCOPE_OF_CALLER}"
+_NAMES_NOW = f"{_PLACE}, c.id, c.name {_SCOPE_OF_CALLER}"
+_SCOPE_ALONG = _SCOPE_NOW.replace(" AS place", " AS at")
+_FRESH_S = 0.5
+"""Seconds since a call was let in for which it takes what it may search as it was then."""
 
 
 def scope_collections(*, actor: Actor, conversation: Conversation | None) -> list[Collection]:
@@ -274,19 +283,56 @@ def scope_collections(*, actor: Actor, conversation: Conversation | None) -> lis
 def run_scope_now(run: Run, conversation: Conversation | None) -> tuple[Actor, list[Collection]]:
     """Return whom a run acts for with the rights of now, and what ``scope_collections`` returns for them; by one statement.
 
-    A key's owner and the key itself are read before.
+    Raises:
+        Denied: ``actor_gone``; no right to read collections.
+    """
+    actor, rows = actor_with(run, _SCOPE_NOW, _scope_values(run.tenant_id, conversation))
+    actor.require("collection.read")
+    return actor, [_collection(row) for row in rows]
+
+
+class ScopeAlong:
+    """What a run may search, read by the statement that lets a call in; see ``apps.tools.toolset.rights.ReadAlong``.
+
+    Args:
+        tools: names of those that begin with ``run_scope_now``.
+    """
+
+    query = _SCOPE_ALONG
+
+    def __init__(self, run: Run, conversation: Conversation | None, tools: Sequence[str]) -> None:
+        self.values, self.tools = _scope_values(run.tenant_id, conversation), tools
+        self._found: tuple[float, Actor, list[tuple[Any, ...]]] | None = None
+
+    def put(self, actor: Actor, rows: list[tuple[Any, ...]]) -> None:
+        """Keep what was read as a call was let in."""
+        self._found = time.monotonic(), actor, rows
+
+    def take(self) -> tuple[Actor, list[Collection]] | None:
+        """Return what ``run_scope_now`` does, for a call that was just let in; None where it has to ask.
+
+        Calls of one step take what was read as the last of them was let in: no call takes what is older than its own look.
+
+        Raises:
+            Denied: no right to read collections.
+        """
+        found = self._found
+        if found is None or time.monotonic() - found[0] > _FRESH_S:
+            return None
+        _, actor, rows = found
+        actor.require("collection.read")
+        return actor, [_collection(row) for row in rows]
+
+
+def run_names_now(run: Run, conversation: Conversation | None) -> tuple[Actor, dict[int, str]]:
+    """Return whom a run acts for with the rights of now, and what ``scope_names`` returns for them; by one statement.
 
     Raises:
         Denied: ``actor_gone``; no right to read collections.
     """
-    if not is_person(run):
-        actor = actor_now(run)
-        return actor, scope_collections(actor=actor, conversation=conversation)
-    query = f"SELECT row_number() OVER (ORDER BY c.name) AS place, {_COLLECTION}, {_SPACE} {_SCOPE}"
-    values = _scope_values(run.tenant_id, None, conversation)
-    actor, rows = person_with(run.tenant_id, run.user_id, query, values)
+    actor, rows = actor_with(run, _NAMES_NOW, _scope_values(run.tenant_id, conversation))
     actor.require("collection.read")
-    return actor, [_collection(row) for row in rows]
+    return actor, dict(rows)
 
 
 def _collection(row: tuple[Any, ...]) -> Collection:
@@ -306,23 +352,18 @@ def scope_names(
 
 def _scope(columns: str, actor: Actor, conversation: Conversation | None) -> list[tuple[Any, ...]]:
     actor.require("collection.read")
-    values = _scope_values(actor.tenant_id, actor.collections, conversation)
+    limited = None if actor.collections is None else list(actor.collections)
+    values = {**_scope_values(actor.tenant_id, conversation), "key": limited}
     with connection.cursor() as cursor:
         cursor.execute(f"SELECT {columns} {_SCOPE} ORDER BY c.name", values)
         found: list[tuple[Any, ...]] = cursor.fetchall()
     return found
 
 
-def _scope_values(
-    tenant_id: int, limited: frozenset[int] | None, conversation: Conversation | None
-) -> dict[str, Any]:
+def _scope_values(tenant_id: int, conversation: Conversation | None) -> dict[str, Any]:
     if conversation is not None and conversation.searches_all:
         conversation = None
-    return {
-        "tenant": tenant_id,
-        "key": None if limited is None else list(limited),
-        "conversation": None if conversation is None else conversation.pk,
-    }
+    return {"tenant": tenant_id, "conversation": None if conversation is None else conversation.pk}
 
 
 def scope_pks(conversation: Conversation) -> list[int]:

@@ -57,6 +57,7 @@ WHERE t.tenant_id = %(tenant)s AND t.id = %(turn)s AND r.error_code <> 'actor_go
     AND (r.user_id IS NULL OR EXISTS (SELECT FROM tenancy_membership m JOIN tenancy_user u ON u.id = m.user_id
         WHERE m.tenant_id = t.tenant_id AND m.user_id = r.user_id AND u.is_active))
 """
+_NAME = "UPDATE conversations_conversation SET title = %s WHERE tenant_id = %s AND id = %s AND title = %s"
 
 
 async def title_make(
@@ -129,9 +130,10 @@ def _keep(
     with transaction.atomic():
         if complete is not None:  # job before conversation, the order in which everybody locks them
             complete()
-        rows = Conversation.objects.filter(tenant=tenant, pk=asked.conversation_id, title=asked.first_words)
-        if not rows.update(title=title):
-            return ""
+        with connection.cursor() as cursor:
+            cursor.execute(_NAME, [title, tenant.pk, asked.conversation_id, asked.first_words])
+            if not cursor.rowcount:
+                return ""
         row = Conversation(pk=asked.conversation_id, tenant=tenant, title=title)
         audit_record(tenant=tenant, actor=actor, action="conversation.title", object=row)
     return title

@@ -48,8 +48,8 @@ class Guard:
     Args:
         rights: the workspace's grants, the caller, what is stated about tools by name, whether the caller has a right, and
             what counts the calls of a tool against its limits (None for a tool without any), as they are now.
-        again: reads those once more; asked for each call that is about to run, so that what was taken away meanwhile stops
-            the next call. Raises Denied where the caller is no more.
+        again: reads those once more; asked for each call that is about to run, with its tool's name, so that what was taken
+            away meanwhile stops the next call. Raises Denied where the caller is no more.
         scope: collections that the calls are about: id -> name.
         clock: the time with its offset, for grants that expire meanwhile.
         bundles: all tools there are for this caller; of two with one name the first counts.
@@ -62,7 +62,7 @@ class Guard:
         self,
         rights: Rights,
         *,
-        again: Callable[[], Rights],
+        again: Callable[[str], Rights],
         scope: Mapping[int, str],
         clock: Callable[[], datetime],
         bundles: Iterable[Bundle] = (),
@@ -187,7 +187,7 @@ class Guard:
 
         def admit(arguments: Mapping[str, Any]) -> None:
             try:
-                self._rights = self._again()
+                self._rights = self._again(tool.name)
             except Denied as error:
                 raise CallRefused(error.code, f"{tool.name} was not run: {error.message}", data={}) from error
             found = self.decision(tool, bundle, arguments)

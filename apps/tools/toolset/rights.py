@@ -7,17 +7,17 @@ lies between a question and its first word.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
 
 from django.db import connection
 from django.utils import timezone
 
 from apps.tools.policy.engine import Grant, Policy, Subject, policy_compile
 from apps.tools.toolset.guard import EntryFacts
-from runs.actors import person_with
+from runs.actors import actor_with
 from tenancy.actors import Actor
 from toolloop.deferred import Approval
 
@@ -40,7 +40,33 @@ SELECT 1 AS place,
             OR (kind = 'key' AND (api_key_id IS NULL OR api_key_id::text = %(key)s)))),
     EXISTS (SELECT FROM tools_toolsource WHERE tenant_id = %(tenant)s AND is_enabled)
 """
-_RULES, _RULES_OF_PERSON = _READ.replace("{role}", "%(role)s"), _READ.replace("{role}", "me.role")
+_RULES = _READ.replace("{role}", "%(role)s")
+_RULES_OF_CALLER = _READ.replace("{role}", "me.role") + ", me.role"
+_NAMES = ("grants", "members", "entries", "limited", "has_sources", "role")
+# The rules are many, and told once: with the first of the other rows.
+_ONCE = ", ".join(f"CASE WHEN coalesce(y.at, 1) = 1 THEN x.{name} END" for name in _NAMES)
+_RULES_ALONG = f"""
+SELECT coalesce(y.at, 1) AS place, {_ONCE}, y.* FROM ({_RULES_OF_CALLER}) x(place, {", ".join(_NAMES)})
+    LEFT JOIN ({{along}}) y ON true
+"""  # noqa: S608 - constants
+
+
+class ReadAlong(Protocol):
+    """What a tool asks for as soon as it runs: read by the statement that looks once more whether it may.
+
+    Attributes:
+        query: as ``runs.actors.actor_with`` takes it, but its first column is ``at``: 1 for the first row, and so on.
+        values: its parameters, by name.
+        tools: names of the tools that ask for it.
+    """
+
+    @property
+    def query(self) -> str: ...
+    @property
+    def values(self) -> Mapping[str, Any]: ...
+    @property
+    def tools(self) -> Collection[str]: ...
+    def put(self, actor: Actor, rows: list[tuple[Any, ...]]) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,15 +98,29 @@ def tool_rules(*, actor: Actor, subject: Subject | None = None) -> ToolRules:
         return _rules(cursor.fetchone()[1:])
 
 
-def person_and_rules(person: Actor) -> tuple[Actor, ToolRules]:
-    """Return a person with the rights of now and the rules that are about them, of one moment and by one statement.
+def caller_and_rules(caller: Actor, along: ReadAlong | None = None) -> tuple[Actor, Subject, ToolRules]:
+    """Return a person or key with the rights of now, whom grants know them as, and the rules that are about them.
+
+    All of one moment and by one statement.
+
+    Args:
+        along: is given its rows, of the same moment.
 
     Raises:
         Denied: ``actor_gone``.
     """
-    who = Subject(user_id=person.user_id)  # the role is that of now, which the statement finds by itself
-    actor, (row,) = person_with(person.tenant_id, person.user_id, _RULES_OF_PERSON, _values(person, who))
-    return actor, _rules(row)
+    # The role is that of now, which the statement finds by itself.
+    who = Subject(user_id=caller.user_id, api_key_id=caller.api_key_id)
+    values = _values(caller, who)
+    if along is None:
+        actor, rows = actor_with(caller, _RULES_OF_CALLER, values)
+    else:
+        query = _RULES_ALONG.replace("{along}", along.query)
+        actor, rows = actor_with(caller, query, {**along.values, **values})
+        others = (row[len(_NAMES) :] for row in rows)
+        along.put(actor, [other[1:] for other in others if other[0] is not None])
+    *rules, role = rows[0][: len(_NAMES)]
+    return actor, replace(who, role=role), _rules(rules)
 
 
 def _values(actor: Actor, subject: Subject | None) -> dict[str, Any]:

@@ -13,10 +13,9 @@ from apps.tools.models import CollectionToolkit, ToolEntry, ToolGrant, Toolkit, 
 from apps.tools.policy.engine import Subject
 from apps.tools.toolset.bundles import ToolChange, bundle_list
 from apps.tools.toolset.guard import Guard, Rights
-from apps.tools.toolset.rights import ToolRules, person_and_rules, tool_rules
+from apps.tools.toolset.rights import ReadAlong, ToolRules, caller_and_rules, tool_rules
 from apps.tools.toolset.tenant_bundles import tenant_bundles
 from basics.errors import Missing
-from runs.actors import actor_again
 from tenancy.actors import Actor
 from tenancy.selectors import role_of
 
@@ -33,6 +32,7 @@ def guard_for(
     tools: Collection[str] | None = None,
     off: Collection[str] = (),
     change: ToolChange | None = None,
+    along: ReadAlong | None = None,
 ) -> Guard:
     """Return the policy as it concerns one caller; at most four queries, however many tools and grants there are.
 
@@ -41,11 +41,12 @@ def guard_for(
         tools: names of the only tools to choose from; None for all.
         off: names of tools not to choose from.
         change: see ``Guard``.
+        along: what some tools ask for as soon as they run.
     """
     rights, has_sources = _rights(actor)
     return Guard(
         rights,
-        again=lambda: _rights_again(actor),
+        again=lambda tool: _rights_again(actor, along if along and tool in along.tools else None),
         scope=scope,
         clock=timezone.now,
         bundles=(*bundle_list(), *(tenant_bundles(actor=actor) if has_sources else ())),
@@ -62,12 +63,11 @@ def _rights(actor: Actor) -> tuple[Rights, bool]:
     return _rights_of(actor, subject, rules), rules.has_sources
 
 
-def _rights_again(actor: Actor) -> Rights:
+def _rights_again(actor: Actor, along: ReadAlong | None) -> Rights:
     """Return what an actor that was let in may do by the rules and with the rights of now. Raises Denied."""
-    if actor.kind == "user":
-        now, rules = person_and_rules(actor)
-        return _rights_of(now, subject_of(now), rules)
-    return _rights(actor_again(actor))[0]
+    if actor.kind == "system":
+        return _rights(actor)[0]
+    return _rights_of(*caller_and_rules(actor, along))
 
 
 def _rights_of(actor: Actor, subject: Subject, rules: ToolRules) -> Rights:

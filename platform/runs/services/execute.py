@@ -201,6 +201,7 @@ async def run_execute(
                     stop=stop,
                     profile=profile,
                     run_blocking=ctx.blocking,
+                    run_admission=ctx.in_db,
                     on_usage=journal.usage_reported if later is None else None,
                     usage_metadata=attribution_of(run),
                     reservations=reservations if later is None else later.reservations,

@@ -1,4 +1,5 @@
-"""SQL of querysets, for tables that a sharded Postgres takes: it names the tenant, groups by both columns of a key, and clears references.
+"""SQL of querysets, for tables that a sharded Postgres takes: it names the tenant, groups by both columns of a key, and clears
+references. What stores a single row is written once per table.
 
 Models know ``id`` as their key, while the database's is (id, tenant_id). Row-level security lets a statement see one tenant's
 rows, but a router reads the statement alone: in a tenant's scope the first table of each SELECT, UPDATE and DELETE gets
@@ -12,10 +13,8 @@ from typing import Any
 
 from django.apps import apps
 from django.db.backends.postgresql import compiler as base
-from django.db.backends.postgresql.compiler import (
-    SQLAggregateCompiler,
-    SQLInsertCompiler,
-)
+from django.db.backends.postgresql.compiler import SQLAggregateCompiler
+from django.db.models.expressions import DatabaseDefault
 from django.db.models.sql.query import Query
 from django.db.models.sql.where import AND, WhereNode
 
@@ -111,6 +110,54 @@ class SQLCompiler(base.SQLCompiler):
                     whole.add(expression.alias)
         kept = [expression for alias in whole for expression in keys[alias]]
         return [e for e in expressions if getattr(e, "alias", None) not in whole or e in kept or e in having]
+
+
+_insert_texts: dict[tuple[Any, ...], str] = {}
+"""By model, columns, returned columns and placeholders; as many as the code has ways to store a row."""
+
+
+class SQLInsertCompiler(base.SQLInsertCompiler):
+    """Keeps the text that stores a single row, which Django writes column by column each time."""
+
+    returning_fields: Any
+
+    def as_sql(self) -> list[tuple[str, Any]]:  # type: ignore[override]
+        """Return the statement with its values; as Django makes it for several rows and for values that are SQL."""
+        query: Any = self.query
+        if len(query.objs) != 1 or not query.fields or query.on_conflict is not None:
+            return super().as_sql()
+        made = self._row(query.objs[0])
+        if made is None:
+            return super().as_sql()
+        places, values = made
+        returned = tuple(map(id, self.returning_fields or ()))
+        # With the model itself: its fields live as long as it does, and keep their ids.
+        key = (query.model, tuple(map(id, query.fields)), returned, places)
+        text = _insert_texts.get(key)
+        if text is None:
+            ((text, given),) = super().as_sql()
+            if len(given) != len(values):
+                return [(text, given)]
+            _insert_texts[key] = text
+        return [(text, values)]
+
+    def _row(self, row: Any) -> tuple[tuple[str, ...], tuple[Any, ...]] | None:
+        """Return what stands for each column in the text, and the values; None where a value is an expression."""
+        places, values = [], []
+        for field in self.query.fields:
+            value: Any = self.pre_save_val(field, row)
+            if isinstance(value, DatabaseDefault):
+                places.append("DEFAULT")
+                continue
+            if hasattr(value, "resolve_expression"):
+                return None
+            value = field.get_db_prep_save(value, connection=self.connection)
+            if hasattr(value, "as_sql"):
+                return None
+            own = getattr(field, "get_placeholder", None)
+            places.append("%s" if own is None else own(value, self, self.connection))
+            values.append(value)
+        return tuple(places), tuple(values)
 
 
 class SQLUpdateCompiler(base.SQLUpdateCompiler):

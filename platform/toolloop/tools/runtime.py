@@ -141,6 +141,7 @@ async def call_run(
     *,
     timeout_s: float,
     run_blocking: BlockingRunner = run_in_thread,
+    run_admission: BlockingRunner | None = None,
     mock: bool = False,
 ) -> ToolResult:
     """Run a prepared call.
@@ -150,6 +151,7 @@ async def call_run(
         context: given to the tool if it asks for one.
         timeout_s: used when the tool states no timeout of its own.
         run_blocking: runs plain functions off the event loop.
+        run_admission: runs the tool's ``admit`` off the event loop; None for ``run_blocking``.
         mock: call the tool's mock instead; without one, the result says what would have been called.
 
     Returns:
@@ -171,7 +173,8 @@ async def call_run(
     try:
         async with scope:
             if tool.admit is not None and not mock and not _goes_on(context):
-                await run_blocking(functools.partial(tool.admit, call.arguments or {}))
+                admission = functools.partial(tool.admit, call.arguments or {})
+                await (run_admission or run_blocking)(admission)
             function = functools.partial(target, **_filled(prepared, context))
             in_thread = tool.blocking and not is_async(target)
             value = await run_blocking(function) if in_thread else function()

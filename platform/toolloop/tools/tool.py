@@ -89,7 +89,7 @@ class Tool:
         needs_approval: True, or a rule over arguments and context, for calls that somebody must approve first.
         permit: the application's policy over the call's JSON arguments and context, asked before every call, wherever it
             comes from, and again after arguments were edited. "deny" stands above any approval.
-        admit: asked with a call's JSON arguments once it is about to run, where blocking functions run; raises
+        admit: asked with a call's JSON arguments once it is about to run, off the event loop; raises
             ``CallRefused``. Here an application counts calls, and looks at rights once more. Not asked in mock mode, nor again for a tool that parked itself and goes on.
         external: never run here; the run parks until the call is answered from outside.
         mock: called instead of ``function`` in mock mode, with the same arguments.

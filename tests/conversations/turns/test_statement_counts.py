@@ -24,7 +24,11 @@ from runs import recorder
 from runs.pace import Pace
 from runs.recorder import Recorder
 from runs.transcript import TEXT, Transcript
+from tenancy.actors import Actor
+from tenancy.permissions import KEY_SCOPES, ROLE_ACTIONS
 from tenancy.scope import tenant_scope
+from tenancy.selectors import api_key_authenticate
+from tenancy.services import api_key_create
 from tests.cast import Cast
 from tests.conversations.branches.test_branches import end
 from tests.conversations.support import Library, answer, ask
@@ -43,12 +47,28 @@ def conversation_of(cast: Cast) -> Conversation:
         return conversation_create(tenant=cast.tenant, actor=cast.actor("member"))
 
 
+def key_of(cast: Cast) -> Actor:
+    """Return a key of the owner's, with rights enough to ask and search."""
+    with tenant_scope(cast.tenant.pk):
+        scopes = sorted(KEY_SCOPES & ROLE_ACTIONS["member"])
+        _, secret = api_key_create(tenant=cast.tenant, actor=cast.actor("owner"), name="k", scopes=scopes)
+    found = api_key_authenticate(key=secret)
+    assert found is not None
+    return found[1]
+
+
 async def cost_of(
-    cast: Cast, conversation: Conversation, lane: Executor, monkeypatch: Any, script: Sequence[ScriptedTurn]
+    cast: Cast,
+    conversation: Conversation | None,
+    lane: Executor,
+    monkeypatch: Any,
+    script: Sequence[ScriptedTurn],
+    *,
+    actor: Actor | None = None,
 ) -> tuple[int, int]:
     """Return how many statements a question's submission takes, and its answer."""
     with statements_noted() as submitted:
-        turn = await sync_to_async(ask)(cast, conversation=conversation)
+        turn = await sync_to_async(ask)(cast, conversation=conversation, actor=actor)
     with statements_noted() as answered:
         await answer(turn, lane, monkeypatch, script)
     # What takes the job in a test, and the look for somebody who wants it stopped, which is asked at any moment.
@@ -76,11 +96,17 @@ async def test_statements_of_a_turn(
     _, one_step = await cost(says("", search(0)), last)
     _, three_steps = await cost(says("", search(0)), says("", search(1)), says("", search(2)), last)
     _, three_calls = await cost(says("", search(0), search(1), search(2)), last)
+    key = await sync_to_async(key_of)(cast)
+    of_key = [
+        (await cost_of(cast, None, lane_threads, monkeypatch, (*steps, last), actor=key))[1]
+        for steps in ([says("", search(0))], [says("", search(0)), says("", search(1))])
+    ]
     found = {
         "submit": submit,
         "answer": plain,
         "step with a search": (three_steps - one_step) // 2,
         "further search of a step": (three_calls - one_step) // 2,
+        "step of a key with a search": of_key[1] - of_key[0],
     }
     assert (three_steps - one_step) % 2 == 0
     assert (three_calls - one_step) % 2 == 0
