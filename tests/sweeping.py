@@ -69,15 +69,11 @@ def constraints_are_to_check(one: Any) -> bool:
     if one.needs_rollback or one.connection is None:
         return False
     try:
-        # Not deferred again, as Django does: the rollback that follows sees to it.
+        # Not deferred again, as Django would do it: the rollback that follows takes it back.
         with one.cursor() as cursor:
             cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
-    except (
-        OperationalError,
-        InterfaceError,
-        InternalError,
-    ):  # the connection has ended, or the transaction failed
-        return False
+    except (OperationalError, InterfaceError, InternalError):
+        pass  # the connection has ended, or the transaction had failed already
     return False
 
 

@@ -53,7 +53,7 @@ def each(names: str, rows: Iterable[Any]) -> Callable[[Check], Check]:
         parameters = inspect.signature(check).parameters
         walked = wraps(check)(test)
         walked.__signature__ = inspect.Signature([p for name, p in parameters.items() if name not in given])  # type: ignore[attr-defined]
-        del walked.__wrapped__  # type: ignore[attr-defined]  # pytest would read its parameters
+        del walked.__wrapped__  # pytest would read its parameters
         return walked
 
     return decorate
