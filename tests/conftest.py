@@ -95,12 +95,13 @@ def _end_in_order(config: pytest.Config) -> None:
 
 
 def _flush_cheaply() -> None:
-    from django.test import TransactionTestCase
+    from django.test import TestCase, TransactionTestCase
 
-    from tests.sweeping import after_commits
+    from tests.sweeping import after_commits, constraints_are_to_check
 
     TransactionTestCase._fixture_teardown = after_commits  # type: ignore[attr-defined]
     TransactionTestCase._should_reload_connections = lambda *_: False  # type: ignore[attr-defined]
+    TestCase._should_check_constraints = staticmethod(constraints_are_to_check)  # type: ignore[attr-defined]
 
 
 def pytest_sessionfinish() -> None:

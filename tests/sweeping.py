@@ -15,7 +15,7 @@ from typing import Any
 
 import psycopg
 from django.core.management.color import no_style
-from django.db import connection, connections
+from django.db import InterfaceError, InternalError, OperationalError, connection, connections
 
 from tenancy.database.base import as_login_role
 from tenancy.fields import SET_NULL, TenantForeignKey
@@ -52,6 +52,29 @@ def after_commits(*_: Any) -> None:
         with as_login_role(), one.cursor() as cursor:
             cursor.execute(_RESET)
     sweep()
+
+
+def constraints_are_to_check(one: Any) -> bool:
+    """Check what a commit would check, before a test is rolled back, in one statement instead of Django's three.
+
+    Args:
+        one: the test's connection; one that the test has ended, or broken, has nothing to check.
+
+    Returns:
+        False: nothing is left for Django to check.
+
+    Raises:
+        DatabaseError: the test's rows could not be committed.
+    """
+    if one.needs_rollback or one.connection is None:
+        return False
+    try:
+        # Not deferred again, as Django would do it: the rollback that follows takes it back.
+        with one.cursor() as cursor:
+            cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+    except (OperationalError, InterfaceError, InternalError):
+        pass  # the connection has ended, or the transaction had failed already
+    return False
 
 
 def sweep() -> None:

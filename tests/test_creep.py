@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import creep
+from tests.walked import each
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = sorted((ROOT / "benchmarks" / "results").glob("*.json"))
@@ -38,7 +39,7 @@ def test_figure_creeps_when_it_is_worse_by_more_than_noise(
     assert bool(list(creep.creeps({name: before}, {name: after}))) is crept
 
 
-@pytest.mark.parametrize("file", RESULTS, ids=lambda file: file.stem)
+@each("file", RESULTS)
 def test_every_result_has_figures_that_are_compared(file: Path) -> None:
     figures = dict(creep.figures(json.loads(file.read_text(encoding="utf-8"))))
     assert [path for path, value in figures.items() if isinstance(value, bool) or creep.rule_of(path)]

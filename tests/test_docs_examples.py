@@ -30,6 +30,7 @@ from django.urls import resolve
 from tests.docs_pages import PAGES, ROOT, Block, block, blocks, commands, inline
 from tests.toolloop.providers.encodings import Script
 from tests.toolloop.providers.wires import ANTHROPIC
+from tests.walked import each
 
 LIVE = "tests/conversations/openai/test_docs_live.py"
 
@@ -108,7 +109,7 @@ def shown_commands() -> Iterator[tuple[str, str]]:
 SHOWN = sorted(set(shown_commands()))
 
 
-@pytest.mark.parametrize(("page", "line"), SHOWN, ids=[f"{p}: {line}"[:90] for p, line in SHOWN])
+@each("page, line", SHOWN)
 def test_command_is_one_that_there_is(page: str, line: str) -> None:
     words = shlex.split(line)
     program = words[0]
@@ -293,7 +294,7 @@ def routes_shown() -> list[tuple[str, str, str]]:
     )
 
 
-@pytest.mark.parametrize(("page", "method", "route"), routes_shown())
+@each("page, method, route", routes_shown())
 def test_address_of_the_api_is_one_that_there_is(page: str, method: str, route: str) -> None:
     wanted = re.sub(r"[{<][^}>]*[}>]", "{}", route).rstrip("/")
     assert method.lower() in routes().get(wanted, set()), f"{page}: {method} {route}"

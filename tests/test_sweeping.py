@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from django.apps import apps
 from django.contrib.contenttypes.models import ContentType
-from django.db import connection
+from django.db import IntegrityError, connection
 
 from tenancy.database.base import as_login_role
 from tenancy.row_security import tenant_models
@@ -65,3 +65,16 @@ def test_nothing_that_a_test_sets_on_its_connection_stays() -> None:
                       (SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid())"""
         )
         assert cursor.fetchone() == ("0", 0, 0)
+
+
+@pytest.mark.django_db
+def test_rows_that_could_not_be_committed_are_found_before_they_are_rolled_back() -> None:
+    with as_login_role(), connection.cursor() as cursor:
+        cursor.execute(
+            "CREATE TEMPORARY TABLE one (id int PRIMARY KEY) ON COMMIT DROP;"
+            "CREATE TEMPORARY TABLE two (id int REFERENCES one DEFERRABLE INITIALLY DEFERRED) ON COMMIT DROP"
+        )
+        assert not sweeping.constraints_are_to_check(connection)
+        cursor.execute("SET CONSTRAINTS ALL DEFERRED; INSERT INTO two VALUES (7)")
+        with pytest.raises(IntegrityError):
+            sweeping.constraints_are_to_check(connection)

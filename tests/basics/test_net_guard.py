@@ -18,6 +18,7 @@ from apps.collections.ingestion.sources.base import Entry, Problem, SourceLimits
 from apps.collections.ingestion.sources.web import web_entries
 from basics.net_guard import GuardedTransport
 from basics.net_policy import AddressRefused, NetPolicy, address_refusal, system_resolver, url_check
+from tests.walked import each
 
 BLOCKED = [
     "0.0.0.0",
@@ -250,7 +251,7 @@ def fetch(url: str, policy: NetPolicy, **options: Any) -> Any:
     return items[0]
 
 
-@pytest.mark.parametrize("text", BLOCKED)
+@each("text", BLOCKED)
 def test_address_is_refused(text: str) -> None:
     assert address_refusal(ip_address(text))
 
@@ -260,7 +261,7 @@ def test_public_address_is_allowed(text: str) -> None:
     assert address_refusal(ip_address(text)) == ""
 
 
-@pytest.mark.parametrize("trick", TRICKS)
+@each("trick", TRICKS)
 def test_trick_reaches_nothing(trick: str, victim: _Server) -> None:
     policy = NetPolicy(ports=frozenset({victim.port, 80, 443}))
     found = fetch(trick.format(port=victim.port), policy)
@@ -269,7 +270,7 @@ def test_trick_reaches_nothing(trick: str, victim: _Server) -> None:
     assert victim.hits == []
 
 
-@pytest.mark.parametrize("trick", TRICKS)
+@each("trick", TRICKS)
 def test_redirect_to_a_trick_reaches_nothing(trick: str, victim: _Server, outside: _Server) -> None:
     target = trick.format(port=victim.port).replace("\r", "").replace("\n", "").strip()
     is_relative = "://" not in target and not target.startswith(("//", "http:", "data:", "jar:"))

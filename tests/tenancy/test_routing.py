@@ -23,6 +23,7 @@ from tenancy.scope import platform_scope, tenant_scope
 from tests.cast import Cast
 from tests.one_tenant import ACROSS, ROOT, AcrossTenants, loose, shortened
 from tests.routing import tables_loose
+from tests.walked import each
 
 TABLES = {"a", "b", "c"}
 STATEMENTS: list[tuple[str, list[str]]] = [
@@ -70,7 +71,7 @@ STATEMENTS: list[tuple[str, list[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("sql", "wanted"), STATEMENTS)
+@each("sql, wanted", STATEMENTS)
 def test_what_a_router_reads(sql: str, wanted: list[str]) -> None:
     assert tables_loose(sql, TABLES) == wanted
     assert tables_loose(shortened(sql), TABLES) == wanted
@@ -167,7 +168,7 @@ def test_a_sweep_that_nobody_explained_is_refused(monkeypatch: pytest.MonkeyPatc
     assert _planted(SWEEP)() == []
 
 
-@pytest.mark.parametrize("place", ACROSS)
+@each("place", ACROSS)
 def test_every_place_that_is_explained_opens_the_platforms_scope(place: str) -> None:
     module, _, function = place.partition(":")
     spec = find_spec(module)

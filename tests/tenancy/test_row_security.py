@@ -14,6 +14,7 @@ from tenancy.row_security import constraint_name, tenant_foreign_keys, tenant_mo
 from tenancy.scope import platform_scope, tenant_scope
 from tests.cast import Cast
 from tests.factories import make_collection
+from tests.walked import each
 
 MODELS = tenant_models()
 
@@ -25,7 +26,7 @@ def _fetch(sql: str, *params: str) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("model", MODELS, ids=lambda m: m._meta.label)
+@each("model", MODELS)
 def test_every_tenant_table_is_walled(model: type[TenantModel]) -> None:
     table = model._meta.db_table
     assert _fetch(
@@ -37,7 +38,7 @@ def test_every_tenant_table_is_walled(model: type[TenantModel]) -> None:
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("model", MODELS, ids=lambda m: m._meta.label)
+@each("model", MODELS)
 def test_every_reference_between_tenant_tables_is_bound_to_the_tenant(model: type[TenantModel]) -> None:
     for field in model._meta.local_fields:
         target = field.related_model

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 import pytest
 
 from tests.patience import PATIENCE_S
+from tests.walked import each
 from toolloop.errors import ConfigurationError
 from toolloop.messages import ToolCall, ToolResult
 from toolloop.tools import Toolset
@@ -31,7 +32,7 @@ async def run(tool: str, **arguments) -> ToolResult:
     return await call_run(prepared, ToolContext(), timeout_s=PATIENCE_S)
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "9**9**9",
@@ -102,8 +103,8 @@ def test_expression_is_refused_quickly_and_in_words_when_it_is_hostile_or_wrong(
     assert 10 < len(str(refused.value)) < 300
 
 
-@pytest.mark.parametrize(
-    ("text", "result", "is_exact"),
+@each(
+    "text, result, is_exact",
     [
         ("0.1 + 0.2", "0.3", True),
         ("1.005 * 3", "3.015", True),

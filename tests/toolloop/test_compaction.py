@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.toolloop.helpers import converse
+from tests.walked import each
 from toolloop.compaction import Compaction, history_compact
 from toolloop.errors import ConfigurationError, ContextTooLong
 from toolloop.limits import Limits
@@ -123,7 +124,7 @@ async def test_summary_takes_the_place_of_what_is_left_out_and_may_fail(
     assert "summarised" in caplog.text
 
 
-@pytest.mark.parametrize("seed", range(30))
+@each("seed", range(30))
 async def test_calls_keep_their_results_whatever_is_cut(seed: int) -> None:
     chosen = random.Random(seed)
     history: list[ModelMessage] = []

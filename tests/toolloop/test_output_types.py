@@ -22,6 +22,7 @@ from typing_extensions import TypedDict
 
 from tests.toolloop.providers.encodings import Script
 from tests.toolloop.providers.wires import WIRES, Recorder, Wire
+from tests.walked import each
 from toolloop import Client
 from toolloop.errors import ConfigurationError
 from toolloop.events import StepReset
@@ -169,7 +170,7 @@ def written(form: Any, value: Any) -> str:
     return json.dumps({"value": value} if output_of(form).is_wrapped else value)
 
 
-@pytest.mark.parametrize(("form", "value", "made"), FORMS.values(), ids=FORMS)
+@each("form, value, made", FORMS.values())
 def test_value_comes_back_as_the_type(form: Any, value: Any, made: Any) -> None:
     output = output_of(form)
     assert output.wire.schema["type"] == "object"
@@ -193,7 +194,7 @@ async def test_every_wire_takes_a_list_and_gives_it_back(wire: Wire) -> None:
     assert '"value"' in json.dumps(recorder.body)
 
 
-@pytest.mark.parametrize(("form", "value", "made"), FORMS.values(), ids=FORMS)
+@each("form, value, made", FORMS.values())
 async def test_generate_gives_the_value_whatever_it_is(form: Any, value: Any, made: Any) -> None:
     script = [says(written(form, value))]
     got = await generate(provider=ScriptedProvider(script), model="m", prompt="?", output=form)

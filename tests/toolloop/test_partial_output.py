@@ -13,6 +13,7 @@ import pytest
 
 from tests.toolloop.helpers import add
 from tests.toolloop.test_output_types import FORMS, written
+from tests.walked import each
 from toolloop import Client
 from toolloop.errors import ConfigurationError
 from toolloop.events import RunFinished, StepReset, TextDelta, TurnFinished
@@ -87,7 +88,7 @@ def grows(before: Any, after: Any) -> bool:
     return bool(before == after)
 
 
-@pytest.mark.parametrize("seed", range(30))
+@each("seed", range(30))
 def test_values_only_grow_however_the_text_is_cut_and_whatever_is_around_it(seed: int) -> None:
     chosen = random.Random(seed)
     text = json.dumps(
@@ -109,7 +110,7 @@ def test_values_only_grow_however_the_text_is_cut_and_whatever_is_around_it(seed
     assert Report.model_validate(values[-1]) == expected
 
 
-@pytest.mark.parametrize(("form", "value", "made"), FORMS.values(), ids=FORMS)
+@each("form, value, made", FORMS.values())
 def test_every_form_streams_to_its_value(form: Any, value: Any, made: Any) -> None:
     partial = PartialOutput(form)
     shown = [partial.value for piece in written(form, value) if partial.see(TextDelta(piece))]

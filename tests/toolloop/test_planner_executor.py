@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import random
+from itertools import product
 from typing import Any
 
 import pytest
 
 from tests.toolloop.helpers import Dialogue, Recorder, add, loop_values
+from tests.walked import each
 from toolloop.errors import ProviderUnavailable
 from toolloop.events import StepReset, TextDelta, ToolCallStarted, TurnFinished
 from toolloop.limits import Limits
@@ -219,8 +221,7 @@ NO_PLANS = {
 }
 
 
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("text", NO_PLANS.values(), ids=NO_PLANS)
+@each("text, mode", product(NO_PLANS.values(), MODES))
 async def test_what_is_no_plan_is_asked_for_again_and_never_the_answer(text: str, mode: Mode) -> None:
     script = [says(list(text)), says(CALL, expect="This cannot be used"), says(ANSWER)]
     dialogue, _ = await converse(script, [says('{"a": 2, "b": 3}')], mode=mode)
@@ -230,7 +231,7 @@ async def test_what_is_no_plan_is_asked_for_again_and_never_the_answer(text: str
     assert dialogue.end.usage.requests == 4
 
 
-@pytest.mark.parametrize("text", NO_PLANS.values(), ids=NO_PLANS)
+@each("text", NO_PLANS.values())
 async def test_what_is_never_a_plan_is_refused_with_its_reason(text: str) -> None:
     dialogue, executor = await converse([says(text)] * 3, [], mode="manual")
     end = dialogue.end
@@ -398,7 +399,7 @@ def test_history_of_a_real_tool_model_is_understood() -> None:
     assert json.loads(written.text)["calls"] == [{"tool": "add", "task": 'with {"a": 1}'}]
 
 
-@pytest.mark.parametrize("seed", range(20))
+@each("seed", range(20))
 def test_answer_is_read_the_same_however_it_is_cut(seed: int) -> None:
     chosen = random.Random(seed)
     alphabet = ['"', "\\", "\n", "é", "😀", "}", "a", " ", "\t", "\\n", "{", "\u2028"]

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.toolloop.helpers import add, wait
+from tests.walked import each
 from toolloop.code_mode import CodeMode
 from toolloop.language_detection import language_name
 from toolloop.messages import ModelMessage, ToolResult, Turn, UserMessage
@@ -156,8 +157,8 @@ def test_question_is_what_a_person_said_last():
     assert question_split([notice]) == ("", [notice])
 
 
-@pytest.mark.parametrize(
-    ("text", "language"),
+@each(
+    "text, language",
     [
         ("What is the notice period in the contract with Acme?", "English"),
         ("how do i reset my password", "English"),

@@ -17,6 +17,7 @@ import types
 import uuid
 import zoneinfo
 from collections.abc import AsyncIterator, Callable, Iterator
+from itertools import product
 from typing import Any, Literal, NamedTuple, NewType
 
 import numpy
@@ -26,6 +27,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tests.toolloop.helpers import converse
+from tests.walked import each
 from toolloop.messages import ToolResult
 from toolloop.providers.scripted import ScriptedCall, call, calls, says
 from toolloop.storable import json_storable
@@ -214,8 +216,7 @@ def strict(text: str) -> Any:
     return json.loads(text, parse_constant=refuse)
 
 
-@pytest.mark.parametrize("is_plain", [False, True])
-@pytest.mark.parametrize("kind", SHOWN)
+@each("kind, is_plain", product(SHOWN, [False, True]))
 async def test_result_of_every_type_is_shown(kind: str, is_plain: bool) -> None:
     make, expected = SHOWN[kind]
     result, effects = await result_of(make, is_plain=is_plain)
@@ -325,7 +326,7 @@ def test_tool_is_refused_when_its_return_type_has_no_json_form(function: Any) ->
         tool(function)
 
 
-@pytest.mark.parametrize(
+@each(
     "hint",
     [
         str,
@@ -409,7 +410,7 @@ ARGUMENTS: list[tuple[Any, Any, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("hint", "given", "expected"), ARGUMENTS)
+@each("hint, given, expected", ARGUMENTS)
 async def test_argument_is_of_its_annotated_type(hint: Any, given: Any, expected: Any) -> None:
     got: list[Any] = []
 

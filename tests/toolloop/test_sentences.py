@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.walked import each
 from toolloop.sentences import sentence_spans
 
 
@@ -15,7 +15,7 @@ def cut(text: str) -> list[str]:
     return [text[start:end] for start, end in sentence_spans(text)]
 
 
-@pytest.mark.parametrize(
+@each(
     "sentences",
     [
         ["Cars of No. 12 pay 2.5 percent under 19 U.S.C. 1304 and the U.S.", "The rate is e.g. 5 %."],

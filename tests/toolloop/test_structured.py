@@ -12,6 +12,7 @@ import pytest
 from tests.toolloop.helpers import add, converse
 from tests.toolloop.providers.encodings import Script
 from tests.toolloop.providers.wires import ANTHROPIC, COMPATIBLE, OPENAI, SEARCH, WIRES, XAI, Recorder, Wire
+from tests.walked import each
 from toolloop.errors import ConfigurationError
 from toolloop.events import StepReset
 from toolloop.json_reading import clean_json, extract_json
@@ -277,7 +278,7 @@ def without_null(value: Any) -> Any:
     return value
 
 
-@pytest.mark.parametrize("seed", range(100))
+@each("seed", range(100))
 def test_strict_form_takes_and_gives_back_every_value_of_the_schema(seed: int) -> None:
     schema, value = random_object(random.Random(seed))
     output = output_of(schema)

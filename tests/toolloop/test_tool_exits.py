@@ -7,6 +7,7 @@ import contextvars
 import sys
 import threading
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import pydantic
@@ -14,6 +15,7 @@ import pytest
 
 from tests.patience import PATIENCE_S
 from tests.toolloop.helpers import add, converse
+from tests.walked import each
 from toolloop.limits import Limits
 from toolloop.providers.scripted import call, calls, says
 from toolloop.tools import Tool, ToolContext, ToolDefinitionError, ToolError, tool
@@ -61,8 +63,7 @@ ENDINGS: dict[str, Callable[[], Any]] = {
 }
 
 
-@pytest.mark.parametrize("where", ["async", "thread", "quick", "nested", "generator", "gathered"])
-@pytest.mark.parametrize("ending", ENDINGS)
+@each("ending, where", product(ENDINGS, ["async", "thread", "quick", "nested", "generator", "gathered"]))
 async def test_only_the_call_fails_whatever_its_tool_raises(ending: str, where: str) -> None:
     act = ENDINGS[ending]
 

@@ -14,13 +14,14 @@ from django.urls import reverse
 
 from config.catalogs import LOCALE
 from tests.cast import Cast
+from tests.walked import each
 from web import account_texts
 
 TEMPLATES = Path(__file__).resolve().parents[2] / "templates"
 NAMES = sorted(path.relative_to(TEMPLATES).as_posix() for path in TEMPLATES.rglob("*.html"))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 def test_template_compiles(name: str):
     get_template(name)
 

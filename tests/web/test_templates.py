@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.walked import each
+
 ROOT = Path(__file__).resolve().parents[2]
 TEMPLATES = sorted((ROOT / "templates").rglob("*.html"))
 SCRIPTS = sorted((ROOT / "static" / "js").glob("*.js"))
@@ -34,7 +36,7 @@ def offences(source: str, name: str = "") -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("path", TEMPLATES, ids=lambda p: p.relative_to(ROOT / "templates").as_posix())
+@each("path", TEMPLATES)
 def test_template_is_clean_under_the_policy(path: Path):
     name = path.relative_to(ROOT / "templates").as_posix()
     source = path.read_text()
@@ -82,7 +84,7 @@ def test_numbers_that_a_browser_draws_by_are_in_no_language() -> None:
 PARTED = re.compile(r"(?:end\w+ %\}|\}\}|[\w>])\s+\{%[^%]*%\}\s*[,.;:!?)](?!\w)")
 
 
-@pytest.mark.parametrize("path", TEMPLATES, ids=lambda p: p.relative_to(ROOT / "templates").as_posix())
+@each("path", TEMPLATES)
 def test_no_sentence_gets_a_space_before_its_comma(path: Path):
     assert PARTED.findall(path.read_text()) == []
 

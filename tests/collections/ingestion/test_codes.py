@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
+from itertools import product
 from typing import Any
 
 import pytest
 
 from apps.collections.ingestion.code_kinds import code_kinds_parse
 from apps.collections.ingestion.codes import EVERYWHERE, CodesInvalid, tariff_code
+from tests.walked import each
 
 SPELLINGS = (
     "8481.80.3055",
@@ -38,13 +40,12 @@ def found(text: str, **kinds: Any) -> set[str]:
     return {f"{code.kind}:{code.canonical}" for code in known.find(text)}
 
 
-@pytest.mark.parametrize("text", SPELLINGS)
-@pytest.mark.parametrize("around", ["{}", "In 2025 {} was free.", "(HTS {}),", "is {}?", "x\n{}\ty"])
+@each("around, text", product(["{}", "In 2025 {} was free.", "(HTS {}),", "is {}?", "x\n{}\ty"], SPELLINGS))
 def test_every_spelling_is_one_code(text: str, around: str) -> None:
     assert found(around.format(text)) == {"hts:8481803055"}
 
 
-@pytest.mark.parametrize("text", SPELLINGS)
+@each("text", SPELLINGS)
 def test_what_a_tool_is_given_as_a_code_may_be_spelled_in_any_way(text: str) -> None:
     for given in (text, f" HTS {text}", f"heading no. {text} "):
         code = tariff_code(given)

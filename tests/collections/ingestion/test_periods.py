@@ -16,12 +16,13 @@ from apps.collections.ingestion.periods import (
     quarter_ended,
     quarter_words,
 )
+from tests.walked import each
 
 Q3_2022 = 2022 * 4 + 2
 
 
-@pytest.mark.parametrize(
-    ("words", "year"),
+@each(
+    "words, year",
     [
         ("Q3 2022", ""),
         ("Q3, 2022", ""),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -12,6 +11,7 @@ from apps.conversations.citations.markers import CitablePassage, Piece, answer_c
 from apps.conversations.display.marks import UNSUPPORTED
 from apps.conversations.display.rendering import blocks_render
 from tests.conversations.dom import parse
+from tests.walked import each
 
 PASSAGES = {1: CitablePassage(1, 1, '"><script>alert(1)</script>', "C", "text", 1, 0)}
 
@@ -97,7 +97,7 @@ def assert_harmless(html: str) -> None:
     assert html.count("<div") == html.count("</div>") == html.count(" data-copy-next ")
 
 
-@pytest.mark.parametrize("text", HOSTILE)
+@each("text", HOSTILE)
 def test_output_is_harmless(text: str) -> None:
     assert_harmless(render(text))
     assert_harmless(render(f"* {text}\n\n> {text}\n\n# {text}"))

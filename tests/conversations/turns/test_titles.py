@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 
 from apps.conversations.turns.titles import title_plain
+from tests.walked import each
 
 pytestmark = pytest.mark.rules
 
 
-@pytest.mark.parametrize(
-    ("made", "title"),
+@each(
+    "made, title",
     [
         *(
             (f"{before}Winter tariff{after}", "Winter tariff")

@@ -6,6 +6,7 @@ import io
 import json
 import zipfile
 from contextlib import suppress
+from itertools import product
 
 import pytest
 
@@ -14,6 +15,7 @@ from apps.datasets.records import record as r
 from basics.errors import Invalid
 from tests.datasets.formats.files import read
 from tests.datasets.row_samples import PLAIN
+from tests.walked import each
 
 FOREIGN = [
     (
@@ -205,35 +207,24 @@ def test_an_array_is_cut_at_its_items_wherever_blocks_end(size, monkeypatch):
         list(lines.items(io.BytesIO(text[:-2])))
 
 
-@pytest.mark.parametrize("name", list(FORMATS))
-@pytest.mark.parametrize(
-    "content",
-    [
-        b"",
-        b"\x00\xff\xfe",
-        b"[" * 5000,
-        b'{"messages": 3}',
-        b"[{]",
-        b"PK\x03\x04 torn",
-        b"PAR1xPAR1",
-        b'question\n"open',
-        "question\n\ud800".encode("utf-8", "surrogatepass"),
-        b"null",
-        b'{"data":[3]}',
-    ],
-    ids=[
-        "empty",
-        "binary",
-        "deep",
-        "shape",
-        "brackets",
-        "zip",
-        "parquet",
-        "csv",
-        "surrogate",
-        "null",
-        "data",
-    ],
+@each(
+    "content, name",
+    product(
+        [
+            b"",
+            b"\x00\xff\xfe",
+            b"[" * 5000,
+            b'{"messages": 3}',
+            b"[{]",
+            b"PK\x03\x04 torn",
+            b"PAR1xPAR1",
+            b'question\n"open',
+            "question\n\ud800".encode("utf-8", "surrogatepass"),
+            b"null",
+            b'{"data":[3]}',
+        ],
+        list(FORMATS),
+    ),
 )
 def test_nonsense_is_refused_in_words(name, content, tmp_path):
     """A refusal of the file or of each of its rows; never another exception, and never a row."""

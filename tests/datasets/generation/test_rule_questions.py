@@ -12,6 +12,7 @@ from apps.datasets.generation.corpus import CorpusPassage
 from apps.datasets.generation.material import gold_of
 from apps.datasets.generation.rule_claims import claims_of, title_of
 from apps.datasets.generation.rule_questions import question_make
+from tests.walked import each
 
 
 def passage(
@@ -436,7 +437,7 @@ LEANING = {
 }
 
 
-@pytest.mark.parametrize("case", LEANING)
+@each("case", LEANING)
 def test_what_leans_on_the_text_around_it_is_not_asked(case: str) -> None:
     assert asked(LEANING[case]) == []
 

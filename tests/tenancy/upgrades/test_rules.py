@@ -20,6 +20,7 @@ from tenancy.upgrades.effects import Effect, Lock, Mark, Work
 from tenancy.upgrades.reading import Reader
 from tenancy.upgrades.rules import Breach, breaches, effects_of, judged, own_labels
 from tests.docs_pages import block
+from tests.walked import each
 
 TITLE_SET = models.CheckConstraint(condition=~models.Q(title=""), name="title_set")
 TITLE_ONE = models.UniqueConstraint(fields=["title"], name="title_one")
@@ -236,7 +237,7 @@ SQL_BREAKS = [
 ]
 
 
-@pytest.mark.parametrize(("sql", "step", "problem"), SQL_BREAKS, ids=lambda v: v)
+@each("sql, step, problem", SQL_BREAKS)
 def test_a_statement_that_breaks_the_code_before_or_locks_for_long_is_refused(
     sql: str, step: str, problem: str
 ) -> None:

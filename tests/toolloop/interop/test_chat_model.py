@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -24,6 +24,7 @@ from pydantic import SecretStr
 from tests.fake_provider import FakeProvider, running
 from tests.later import later
 from tests.toolloop.helpers import add
+from tests.walked import each
 from toolloop.errors import ConfigurationError, UnsupportedFeature
 from toolloop.events import RunFinished, TextDelta, ToolArgumentsDelta, ToolCallStarted
 from toolloop.interop.chat_model import LangChainProvider
@@ -380,33 +381,34 @@ async def test_price_is_known_for_a_providers_own_model_only() -> None:
 # --- what is unfit --------------------------------------------------------------------------------
 
 
-def unfit() -> dict[str, Any]:
-    model = langchain_openai.ChatOpenAI(
-        model="gpt-5", api_key=SecretStr("sk-x"), base_url="http://127.0.0.1:9/v1"
-    )
-    return {
-        "bound tools": model.bind_tools([]),
-        "bound settings": model.bind(stop=["x"]),
-        "structured": model.with_structured_output({"title": "a", "type": "object", "properties": {}}),
-        "retrying": model.with_retry(),
-        "a chain": model | RunnableLambda(lambda message: message),
-        "a function": RunnableLambda(lambda message: message),
-        "a text model": FakeListLLM(responses=["x"]),
-        "a message": AIMessage("x"),
-        "its class": langchain_openai.ChatOpenAI,
-        "a name": "openai:gpt-5",
-        "nothing": None,
-        "a number": 5,
-        "an object": object(),
-    }
+def hosted() -> langchain_openai.ChatOpenAI:
+    return chat("http://127.0.0.1:9/v1", "gpt-5")
 
 
-@pytest.mark.parametrize("what", unfit())
+UNFIT: dict[str, Callable[[], Any]] = {
+    "bound tools": lambda: hosted().bind_tools([]),
+    "bound settings": lambda: hosted().bind(stop=["x"]),
+    "structured": lambda: hosted().with_structured_output({"title": "a", "type": "object", "properties": {}}),
+    "retrying": lambda: hosted().with_retry(),
+    "a chain": lambda: hosted() | RunnableLambda(lambda message: message),
+    "a function": lambda: RunnableLambda(lambda message: message),
+    "a text model": lambda: FakeListLLM(responses=["x"]),
+    "a message": lambda: AIMessage("x"),
+    "its class": lambda: langchain_openai.ChatOpenAI,
+    "a name": lambda: "openai:gpt-5",
+    "nothing": lambda: None,
+    "a number": lambda: 5,
+    "an object": object,
+}
+"""By name; each made when it is tried, because every process of a run reads this module."""
+
+
+@each("what", UNFIT)
 def test_what_is_unfit_is_refused_at_once(what: str) -> None:
     with pytest.raises(ConfigurationError):
-        ReActAgent(unfit()[what], tools=[add])
+        ReActAgent(UNFIT[what](), tools=[add])
     with pytest.raises(ConfigurationError):
-        ReActAgent(unfit()[what], "gpt-5", tools=[add])
+        ReActAgent(UNFIT[what](), "gpt-5", tools=[add])
 
 
 def test_model_that_cannot_call_tools_is_refused_at_once_when_it_is_given_some() -> None:

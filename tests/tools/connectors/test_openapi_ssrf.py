@@ -24,6 +24,7 @@ from tests.basics.test_net_guard import TRICKS, resolver
 from tests.tools.connectors import openapi_calls
 from tests.tools.connectors.http_server import ApiServer, api_serving
 from tests.tools.connectors.openapi_calls import call, secret, source_of
+from tests.walked import each
 
 GET: Any = {"get": {"operationId": "do"}}
 DOCUMENT = b'{"openapi": "3.0.0", "info": {}, "servers": [{"url": "%s"}], "paths": {"/a": {"get": {}}}}'
@@ -54,7 +55,7 @@ def _world(victim: ApiServer, monkeypatch: pytest.MonkeyPatch) -> None:
     victim.seen.clear()
 
 
-@pytest.mark.parametrize("trick", TRICKS)
+@each("trick", TRICKS)
 def test_call_of_a_trick_reaches_nothing(trick: str, victim: ApiServer) -> None:
     """Even in a row that was stored before the rules knew the trick."""
     result = call(source_of(trick.format(port=victim.port)), GET, secrets=[secret("canary-secret")])
@@ -63,7 +64,7 @@ def test_call_of_a_trick_reaches_nothing(trick: str, victim: ApiServer) -> None:
     assert victim.seen == []
 
 
-@pytest.mark.parametrize("trick", TRICKS)
+@each("trick", TRICKS)
 def test_operation_with_a_trick_for_a_server_reaches_nothing(trick: str, victim: ApiServer) -> None:
     item = {**GET, "servers": [{"url": trick.format(port=victim.port)}]}
     result = call(source_of("http://127.0.0.2:9/"), item, secrets=[secret("canary-secret")])
@@ -76,7 +77,7 @@ def _checked_and_read(source: ToolSource) -> None:
     source_read(source)
 
 
-@pytest.mark.parametrize("trick", TRICKS)
+@each("trick", TRICKS)
 def test_document_at_a_trick_is_not_read(trick: str, victim: ApiServer) -> None:
     address = trick.format(port=victim.port)
     with pytest.raises(SourceError):
@@ -87,7 +88,7 @@ def test_document_at_a_trick_is_not_read(trick: str, victim: ApiServer) -> None:
     assert victim.seen == []
 
 
-@pytest.mark.parametrize("trick", TRICKS)
+@each("trick", TRICKS)
 def test_redirect_of_a_document_to_a_trick_reaches_nothing(
     trick: str, victim: ApiServer, outside: ApiServer
 ) -> None:
@@ -103,7 +104,7 @@ def test_redirect_of_a_document_to_a_trick_reaches_nothing(
     assert victim.seen == []
 
 
-@pytest.mark.parametrize("trick", TRICKS)
+@each("trick", TRICKS)
 def test_document_that_names_a_trick_for_a_server_calls_nothing(
     trick: str, victim: ApiServer, outside: ApiServer
 ) -> None:
@@ -124,11 +125,12 @@ def test_document_that_names_a_trick_for_a_server_calls_nothing(
     assert victim.seen == []
 
 
-@pytest.mark.parametrize("trick", TRICKS)
+@each("trick", TRICKS)
 def test_argument_that_is_a_trick_changes_no_host(trick: str, victim: ApiServer, outside: ApiServer) -> None:
     parameters = [{"name": n, "in": p, "schema": {}} for n, p in (("id", "path"), ("q", "query"))]
     item = {"get": {"operationId": "do", "parameters": parameters}}
     value = trick.format(port=victim.port)
+    outside.seen.clear()
     call(source_of(outside.url), item, {"id": value, "q": value}, path="/{id}")
     assert victim.seen == []
     assert len(outside.seen) == 1

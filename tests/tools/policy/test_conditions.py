@@ -8,6 +8,7 @@ import pytest
 
 from apps.tools.policy.conditions import Unevaluable, conditions_compile
 from apps.tools.policy.sql_select import select_problem
+from tests.walked import each
 
 
 def holds(condition: Any, arguments: dict[str, Any], *, needs_all: bool = True) -> bool:
@@ -175,7 +176,7 @@ def test_reading_statement_is_accepted(statement: str) -> None:
     assert select_problem(statement) == ""
 
 
-@pytest.mark.parametrize(
+@each(
     "statement",
     [
         "",
