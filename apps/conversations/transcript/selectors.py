@@ -271,7 +271,7 @@ _PLACE = "SELECT row_number() OVER (ORDER BY c.name) AS place"
 _SCOPE_NOW = f"{_PLACE}, {_COLLECTION}, {_SPACE} {_SCOPE_OF_CALLER}"
 _NAMES_NOW = f"{_PLACE}, c.id, c.name {_SCOPE_OF_CALLER}"
 _SCOPE_ALONG = _SCOPE_NOW.replace(" AS place", " AS at")
-_FRESH_S = 0.5
+FRESH_S = 0.5
 """Seconds since a call was let in for which it takes what it may search as it was then."""
 
 
@@ -317,7 +317,7 @@ class ScopeAlong:
             Denied: no right to read collections.
         """
         found = self._found
-        if found is None or time.monotonic() - found[0] > _FRESH_S:
+        if found is None or time.monotonic() - found[0] > FRESH_S:
             return None
         _, actor, rows = found
         actor.require("collection.read")

@@ -10,6 +10,7 @@ import pytest
 from django.db.models import QuerySet
 
 from apps.conversations.models import Conversation
+from apps.conversations.transcript import selectors
 from apps.conversations.transcript.selectors import ScopeAlong, run_scope_now
 from apps.conversations.turns.conversations import conversation_create
 from apps.tools.models import ToolGrant
@@ -25,9 +26,16 @@ from tenancy.selectors import api_key_authenticate
 from tenancy.services import api_key_create
 from tests.cast import Cast
 from tests.factories import make_collection
+from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.django_db(transaction=True)
 SEARCH = "search_documents"
+
+
+@pytest.fixture(autouse=True)
+def _calls_begin_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine may take longer than that from letting a call in to running it."""
+    monkeypatch.setattr(selectors, "FRESH_S", PATIENCE_S)
 
 
 def key_of(cast: Cast, collections: list[int] | None) -> Actor:

@@ -18,6 +18,7 @@ from asgiref.sync import sync_to_async
 
 from apps.conversations.chat.api import turn_out
 from apps.conversations.models import Conversation, Turn
+from apps.conversations.transcript import selectors
 from apps.conversations.transcript.selectors import turn_get, turn_view
 from apps.conversations.turns.conversations import conversation_create
 from runs import recorder
@@ -40,6 +41,12 @@ from toolloop.providers.scripted import ScriptedTurn, call, says
 
 COUNTS: dict[str, int] = json.loads(Path(__file__).with_name("statement_counts.json").read_text())
 pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(autouse=True)
+def _calls_begin_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine may take longer than that from letting a call in to running it, which then asks once more."""
+    monkeypatch.setattr(selectors, "FRESH_S", PATIENCE_S)
 
 
 def conversation_of(cast: Cast) -> Conversation:
