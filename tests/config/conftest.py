@@ -44,7 +44,11 @@ def make_database() -> Iterator[Callable[[Path], None]]:
 
 
 @pytest.fixture(scope="module")
-def _prepared_once(make_database: Callable[[Path], None]) -> Iterator[Path]:
+def shared_folder(make_database: Callable[[Path], None]) -> Iterator[Path]:
+    """A folder for all tests of a module, whose ``var`` has a stopped database.
+
+    The 1,300 files of a database of its own cost each test more than what it does.
+    """
     path = Path(tempfile.mkdtemp(prefix="groundwork-test-"))
     path.chmod(0o711)
     make_database(path / "var")
@@ -53,15 +57,12 @@ def _prepared_once(make_database: Callable[[Path], None]) -> Iterator[Path]:
 
 
 @pytest.fixture
-def folder(_prepared_once: Path) -> Iterator[Path]:
-    """A folder whose ``var`` has a stopped database, which ``manage.py up`` has not set up yet.
-
-    The tests of a module share it: the 1,300 files of a database of its own cost each test more than what it does.
-    """
-    run = _prepared_once / "var" / "run"
-    (run / "prepared.json").unlink(missing_ok=True)
-    yield _prepared_once
-    end_group(run.parent)
+def folder(shared_folder: Path) -> Iterator[Path]:
+    """The folder of the module, whose database ``manage.py up`` has not set up yet."""
+    var = shared_folder / "var"
+    (var / "run" / "prepared.json").unlink(missing_ok=True)
+    yield shared_folder
+    end_group(var)
 
 
 def end_group(data_dir: Path) -> None:

@@ -46,19 +46,10 @@ def data_dir() -> Iterator[Path]:
     shutil.rmtree(path)
 
 
-@pytest.fixture(scope="module")
-def _made(make_database: Callable[[Path], None]) -> Iterator[Path]:
-    path = Path(tempfile.mkdtemp(prefix="groundwork-test-"))
-    path.chmod(0o711)
-    make_database(path / "var")
-    yield path / "var"
-    shutil.rmtree(path)
-
-
 @pytest.fixture
-def server(_made: Path) -> Iterator[EmbeddedPostgres]:
-    """A running server, without notes; tests share its files, which cost more to copy than a start."""
-    postgres = EmbeddedPostgres(_made, durable=True)
+def server(shared_folder: Path) -> Iterator[EmbeddedPostgres]:
+    """A running server, without notes."""
+    postgres = EmbeddedPostgres(shared_folder / "var", durable=True)
     postgres.start()
     with psycopg.connect(postgres.url) as connection:
         connection.execute("DROP TABLE IF EXISTS note")

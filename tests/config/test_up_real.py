@@ -58,7 +58,7 @@ def empty(settings: Any) -> Iterator[Path]:
     path.chmod(0o711)
     prepare_model(settings.DATA_DIR)
     (path / "var").mkdir()
-    shutil.copytree(settings.DATA_DIR / "models", path / "var" / "models", copy_function=os.link)
+    (path / "var" / "models").symlink_to(settings.DATA_DIR / "models")
     yield path
     end_group(path / "var")
     shutil.rmtree(path)
