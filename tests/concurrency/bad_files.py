@@ -181,7 +181,7 @@ def bad_files() -> Iterator[Bad]:
     yield Bad("no-xml.docx", lambda: _docx_with(b"\x00\x01 not xml"), ("corrupt_file", "no_text"))
     yield Bad(
         "bomb.docx",
-        lambda: _docx_with(b"<w>" + bytes(600 * MB)),
+        lambda: _docx_with(b"<w>" + bytes(320 * MB)),
         ("corrupt_file", "too_large", "out_of_memory", "no_text"),
     )
     yield Bad("laughs.docx", _laughs, ("corrupt_file", "no_text", "too_large"))

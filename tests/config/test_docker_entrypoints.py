@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import yaml
+from django.core.management import get_commands, load_command_class
 
 from config import env, healthcheck, variables
 from jobs.health import ProbeServer, WorkerHealth
@@ -73,13 +74,11 @@ def test_every_service_of_compose_has_a_command_that_is_known() -> None:
 
 
 @pytest.mark.parametrize("name", ["migrate", "worker", "bucket"])
-def test_management_command_parses_when_named_by_compose(name: str, tmp_path: Path) -> None:
+def test_management_command_parses_when_named_by_compose(name: str) -> None:
     command = commands()[name]
     assert command[:2] == ["python", "manage.py"]
-    result = run_in_image([*command, "--help"], tmp_path)
-    assert result.returncode == 0, result.stderr
-    for option in command[3:]:
-        assert option in result.stdout or option.isdecimal()
+    found = load_command_class(get_commands()[command[2]], command[2])
+    found.create_parser("manage.py", command[2]).parse_args(command[3:])
 
 
 def test_web_application_loads_with_the_image_settings(tmp_path: Path) -> None:

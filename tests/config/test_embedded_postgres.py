@@ -47,10 +47,12 @@ def data_dir() -> Iterator[Path]:
 
 
 @pytest.fixture
-def server(data_dir: Path, make_database: Callable[[Path], None]) -> Iterator[EmbeddedPostgres]:
-    make_database(data_dir)
-    postgres = EmbeddedPostgres(data_dir, durable=True)
+def server(shared_folder: Path) -> Iterator[EmbeddedPostgres]:
+    """A running server, without notes."""
+    postgres = EmbeddedPostgres(shared_folder / "var", durable=True)
     postgres.start()
+    with psycopg.connect(postgres.url) as connection:
+        connection.execute("DROP TABLE IF EXISTS note")
     yield postgres
     postgres.stop(force=True)
 
@@ -118,20 +120,20 @@ def test_connection_is_refused_when_password_is_wrong_or_missing(server: Embedde
         assert connection.execute("SHOW listen_addresses").fetchone() == ("127.0.0.1",)
 
 
-def test_state_file_is_private_when_written(server: EmbeddedPostgres, data_dir: Path) -> None:
-    mode = stat.S_IMODE(state.state_path(data_dir).stat().st_mode)
+def test_state_file_is_private_when_written(server: EmbeddedPostgres) -> None:
+    mode = stat.S_IMODE(state.state_path(server.data_dir).stat().st_mode)
     assert mode == 0o600
     assert stat.S_IMODE(server.pgdata.stat().st_mode) == 0o700
-    assert read_state(data_dir) == server.url
-    assert read_state(data_dir / "elsewhere") is None
+    assert read_state(server.data_dir) == server.url
+    assert read_state(server.data_dir / "elsewhere") is None
 
 
-def test_last_user_stops_the_server_when_several_attach(server: EmbeddedPostgres, data_dir: Path) -> None:
+def test_last_user_stops_the_server_when_several_attach(server: EmbeddedPostgres) -> None:
     other = child(
         "import sys; from pathlib import Path; from config.embedded import EmbeddedPostgres\n"
         "e = EmbeddedPostgres(Path(sys.argv[1])); e.start(); print(e.process, flush=True)\n"
         "sys.stdin.read(); print(e.stop())",
-        data_dir,
+        server.data_dir,
     )
     assert other.stdout is not None
     assert other.stdout.readline() == "None\n"  # attached, not started
@@ -144,12 +146,12 @@ def test_last_user_stops_the_server_when_several_attach(server: EmbeddedPostgres
 
 
 def test_user_killed_by_sigkill_does_not_keep_the_server_when_last_one_leaves(
-    server: EmbeddedPostgres, data_dir: Path
+    server: EmbeddedPostgres,
 ) -> None:
     other = child(
         "import sys; from pathlib import Path; from config.embedded import EmbeddedPostgres\n"
         "EmbeddedPostgres(Path(sys.argv[1])).start(); print('in', flush=True); sys.stdin.read()",
-        data_dir,
+        server.data_dir,
     )
     assert other.stdout is not None
     assert other.stdout.readline() == "in\n"
@@ -209,21 +211,21 @@ def test_server_starts_when_pid_file_is_stale(server: EmbeddedPostgres, kind: st
         innocent.wait()
 
 
-def test_new_passwords_are_made_when_state_file_is_lost(server: EmbeddedPostgres, data_dir: Path) -> None:
+def test_new_passwords_are_made_when_state_file_is_lost(server: EmbeddedPostgres) -> None:
     write_note(server, "kept")
     old = server.url
-    state.state_path(data_dir).unlink()  # while it runs
-    again = EmbeddedPostgres(data_dir)
+    state.state_path(server.data_dir).unlink()  # while it runs
+    again = EmbeddedPostgres(server.data_dir)
     again.start()
     assert notes(again) == ["kept"]
     assert again.url != old
     again.stop(force=True)
-    state.state_path(data_dir).write_text('{"torn')  # while it does not
+    state.state_path(server.data_dir).write_text('{"torn')  # while it does not
     again.start()
     assert notes(again) == ["kept"]
     again.stop(force=True)
-    known = json.loads(state.state_path(data_dir).read_text())
-    state.state_path(data_dir).write_text(json.dumps(known | {"password": "older"}))
+    known = json.loads(state.state_path(server.data_dir).read_text())
+    state.state_path(server.data_dir).write_text(json.dumps(known | {"password": "older"}))
     again.start()
     assert notes(again) == ["kept"]
 
@@ -246,8 +248,11 @@ def test_server_moves_to_another_port_when_its_port_is_taken(server: EmbeddedPos
     assert server.port != port  # once moved, it stays: others may have noted the new port
 
 
-def test_two_projects_do_not_meet_when_on_one_machine(server: EmbeddedPostgres, data_dir: Path) -> None:
-    with EmbeddedPostgres(data_dir.parent / "var2") as other:
+def test_two_projects_do_not_meet_when_on_one_machine(
+    server: EmbeddedPostgres, data_dir: Path, make_database: Callable[[Path], None]
+) -> None:
+    make_database(data_dir)
+    with EmbeddedPostgres(data_dir) as other:
         assert other.port != server.port
         write_note(server, "one")
         write_note(other, "two")
@@ -262,7 +267,10 @@ def test_two_projects_do_not_meet_when_on_one_machine(server: EmbeddedPostgres, 
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="PR_SET_PDEATHSIG is Linux")
-def test_server_ends_when_its_supervisor_is_killed(data_dir: Path) -> None:
+def test_server_ends_when_its_supervisor_is_killed(
+    data_dir: Path, make_database: Callable[[Path], None]
+) -> None:
+    make_database(data_dir)
     starter = child(
         "import sys; from pathlib import Path; from config.embedded import EmbeddedPostgres\n"
         "e = EmbeddedPostgres(Path(sys.argv[1]), die_with_parent=True); e.start()\n"
@@ -338,15 +346,17 @@ def test_data_lies_outside_when_database_user_cannot_reach_the_project(data_dir:
 
 @pytest.mark.skipif(not IS_ROOT, reason="needs root, to be another user")
 def test_programs_are_copied_when_database_user_cannot_reach_them(
-    data_dir: Path, monkeypatch: pytest.MonkeyPatch
+    data_dir: Path, make_database: Callable[[Path], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    make_database(data_dir)
     closed = data_dir.parent / "home"
     closed.mkdir(mode=0o700)
     spec = importlib.util.find_spec(account.PACKAGE)
     assert spec is not None
     assert spec.submodule_search_locations is not None
     original = Path(spec.submodule_search_locations[0])
-    shutil.copytree(original / "pginstall18", closed / account.PACKAGE / "pginstall18")
+    unused = shutil.ignore_patterns("include", "*.a")
+    shutil.copytree(original / "pginstall18", closed / account.PACKAGE / "pginstall18", ignore=unused)
     (closed / account.PACKAGE / "__init__.py").touch()
     libraries = original.with_name(original.name + ".libs")
     shutil.copytree(libraries, closed / libraries.name)
@@ -369,7 +379,7 @@ def _can_run(python: str, site: Path, user: dict[str, Any]) -> bool:
 
 
 @pytest.mark.skipif(not IS_ROOT, reason="needs root, to become another user")
-def test_server_starts_when_user_is_ordinary(data_dir: Path) -> None:
+def test_server_starts_when_user_is_ordinary(data_dir: Path, make_database: Callable[[Path], None]) -> None:
     nobody = pwd.getpwnam("nobody")
     user = {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
     site = Path(psycopg.__file__).parents[1]
@@ -392,6 +402,7 @@ def test_server_starts_when_user_is_ordinary(data_dir: Path) -> None:
     with EmbeddedPostgres(own / "var") as postgres:
         assert postgres.is_ready()
         assert processes.postgres_on(postgres.pgdata)[0].username() == "nobody"
+    make_database(data_dir)
     with EmbeddedPostgres(data_dir):
         refused = child(code, data_dir, site, python=python, **user)
         out, _ = refused.communicate(timeout=PATIENCE_S)

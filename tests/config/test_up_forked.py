@@ -6,7 +6,6 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import psutil
@@ -14,10 +13,9 @@ import pytest
 
 from config import env, processes
 from config.embedded import EmbeddedPostgres
-from tests.config.test_up_supervisor import GRANDCHILD, SETUP, WEB, WORKER, Group, eventually, folder
+from tests.config.test_up_supervisor import GRANDCHILD, SETUP, WEB, WORKER, Group, eventually
 from tests.patience import PATIENCE_S
 
-__all__ = ["folder"]
 pytestmark = [
     pytest.mark.servers,
     pytest.mark.skipif(sys.platform != "linux", reason="it forks, and ties processes as only Linux does"),
@@ -72,11 +70,6 @@ class ForkedGroup(Group):
         return sum("zygote | imported" in line for line in self.lines)
 
 
-@pytest.fixture(autouse=True)
-def _database_is_made(folder: Path, make_database: Callable[[Path], None]) -> None:
-    make_database(folder / "var")
-
-
 def test_services_are_forked_from_one_process_and_nothing_is_left(folder: Path) -> None:
     group = ForkedGroup(folder).ready()
     mark = group.mark()
@@ -115,25 +108,25 @@ def test_setup_is_forked_too_where_it_changes_nothing_that_is_imported(folder: P
     assert group.end() == 0
 
 
-@pytest.mark.parametrize("name", ["web", "worker"])
-def test_killed_service_is_forked_again_and_leaves_its_sibling_alone(folder: Path, name: str) -> None:
+def test_killed_service_is_forked_again_and_leaves_its_sibling_alone(folder: Path) -> None:
     group = ForkedGroup(folder).ready()
     mark = group.mark()
-    other = group.child("worker" if name == "web" else "web")
     zygote = group.child("zygote")
-    before = {process.pid for process in processes.marked(mark)}
-    group.child(name).kill()
-    said = group.wait_for("starting it again")
-    assert name in said
-    assert "killed by SIGKILL" in said
-    assert eventually(lambda: len(processes.marked(mark)) == 4)
-    again = group.child(name)
-    assert again.pid not in before
-    assert again.ppid() == zygote.pid
-    assert other.is_running()
-    # The dead worker's child ignores SIGTERM: it was found by its mark, which is not the zygote's.
-    kept = before & {process.pid for process in processes.marked(mark)}
-    assert len(kept) == (2 if name == "worker" else 3)
+    for name, other in (("web", "worker"), ("worker", "web")):
+        sibling = group.child(other)
+        before = {process.pid for process in processes.marked(mark)}
+        group.child(name).kill()
+        said = group.wait_for("starting it again")
+        assert name in said
+        assert "killed by SIGKILL" in said
+        assert eventually(lambda: len(processes.marked(mark)) == 4)
+        again = group.child(name)
+        assert again.pid not in before
+        assert again.ppid() == zygote.pid
+        assert sibling.is_running()
+        # The dead worker's child ignores SIGTERM: it was found by its mark, which is not the zygote's.
+        kept = before & {process.pid for process in processes.marked(mark)}
+        assert len(kept) == (2 if name == "worker" else 3)
     assert group.imports() == 1
     assert group.end() == 0
     assert processes.marked(mark) == []

@@ -1,26 +1,30 @@
-"""``manage.py up`` with the real web server and worker, from an empty data directory through kill -9 to Ctrl-C."""
+"""``manage.py up`` with the real web server and worker, from an empty database through kill -9 to Ctrl-C."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 
+from apps.collections.embedders.minilm import prepare_model
 from config import processes
 from config.embedded import EmbeddedPostgres
-from tests.config.test_up_supervisor import Group, eventually, folder, free_port
+from tests.config.conftest import end_group
+from tests.config.test_up_supervisor import Group, eventually, free_port
 from tests.patience import PATIENCE_S
 
-__all__ = ["folder"]
 pytestmark = pytest.mark.servers
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -48,14 +52,27 @@ class RealGroup(Group):
 
 
 @pytest.fixture
-def group(folder: Path) -> Iterator[RealGroup]:
-    started = RealGroup(folder)
+def empty(settings: Any) -> Iterator[Path]:
+    """A folder with nothing but the embedder's model, whose making has tests of its own and takes some seconds."""
+    path = Path(tempfile.mkdtemp(prefix="groundwork-test-"))
+    path.chmod(0o711)
+    prepare_model(settings.DATA_DIR)
+    (path / "var").mkdir()
+    (path / "var" / "models").symlink_to(settings.DATA_DIR / "models")
+    yield path
+    end_group(path / "var")
+    shutil.rmtree(path)
+
+
+@pytest.fixture
+def group(empty: Path) -> Iterator[RealGroup]:
+    started = RealGroup(empty)
     yield started
     if started.process.poll() is None:
         started.end()
 
 
-def test_it_recovers_when_any_one_process_is_killed(group: RealGroup, folder: Path) -> None:
+def test_it_recovers_when_any_one_process_is_killed(group: RealGroup, empty: Path) -> None:
     group.wait_for("Groundwork is ready")
     assert (group.status("/healthz"), group.status("/readyz")) == (200, 200)
     mark = group.mark()
@@ -75,7 +92,7 @@ def test_it_recovers_when_any_one_process_is_killed(group: RealGroup, folder: Pa
         with contextlib.suppress(psutil.NoSuchProcess):
             process.kill()
     group.process.wait()
-    again = RealGroup(folder)
+    again = RealGroup(empty)
     again.wait_for("Groundwork is ready")
     assert not any("setup" in line.split("|")[0] for line in again.lines)  # nothing had changed
     mark = again.mark()

@@ -11,7 +11,6 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -24,9 +23,9 @@ import pytest
 
 from config import processes, up
 from config.embedded import EmbeddedPostgres, read_state
-from config.records import read_record
 from config.supervisor import Output, Service
 from tests.patience import PATIENCE_S
+from tests.processes import below
 
 pytestmark = pytest.mark.servers
 
@@ -147,9 +146,10 @@ class Group:
         return found[0]
 
     def _leaders(self, name: str) -> Iterator[psutil.Process]:
-        for process in psutil.Process(self.process.pid).children(recursive=True):
+        for pid in below(self.process.pid):
             with contextlib.suppress(psutil.NoSuchProcess, ProcessLookupError):
-                is_leader = os.getsid(process.pid) == process.pid
+                process = psutil.Process(pid)
+                is_leader = os.getsid(pid) == pid
                 if is_leader and f"/{name}/" in process.environ().get(processes.MARK, ""):
                     yield process
 
@@ -176,26 +176,6 @@ def eventually(condition: object, timeout_s: float = PATIENCE_S) -> bool:
     return False
 
 
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    path = Path(tempfile.mkdtemp(prefix="groundwork-test-"))
-    path.chmod(0o711)
-    yield path
-    record = path / "var" / "run" / "up.json"
-    if record.exists():
-        earlier = read_record(record) or {}
-        processes.end(processes.marked(str(earlier["mark"])), grace_s=1)
-    EmbeddedPostgres(path / "var").stop(force=True)
-    shutil.rmtree(path)
-
-
-@pytest.fixture(autouse=True)
-def _database_is_made(request: pytest.FixtureRequest, make_database: Callable[[Path], None]) -> None:
-    """Start from a database that is there; test_up_real.py starts from an empty folder."""
-    if "folder" in request.fixturenames:
-        make_database(request.getfixturevalue("folder") / "var")
-
-
 @pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_nothing_is_left_when_stopped(folder: Path, signum: signal.Signals) -> None:
     group = Group(folder).ready()
@@ -208,26 +188,20 @@ def test_nothing_is_left_when_stopped(folder: Path, signum: signal.Signals) -> N
     group.wait_for("stopped")
 
 
-@pytest.mark.parametrize("name", ["web", "worker"])
-def test_service_is_started_again_when_killed(folder: Path, name: str) -> None:
+def test_each_is_started_again_when_killed(folder: Path) -> None:
     group = Group(folder).ready()
     mark = group.mark()
-    before = {process.pid for process in processes.marked(mark)}
-    killed = group.child(name)
-    killed.kill()
-    said = group.wait_for("starting it again")
-    assert name in said
-    assert "killed by SIGKILL" in said
-    assert eventually(lambda: len(processes.marked(mark)) == 3)
-    assert group.child(name).pid not in before
-    if name == "worker":  # the dead cluster's child would have gone on working
-        assert len(before & {process.pid for process in processes.marked(mark)}) == 1
-    assert group.end() == 0
-    assert processes.marked(mark) == []
-
-
-def test_database_is_started_again_when_postmaster_is_killed(folder: Path) -> None:
-    group = Group(folder).ready()
+    for name in ("web", "worker"):
+        before = {process.pid for process in processes.marked(mark)}
+        group.child(name).kill()
+        said = group.wait_for("starting it again")
+        assert name in said
+        assert "killed by SIGKILL" in said
+        assert eventually(lambda: len(processes.marked(mark)) == 3)
+        assert group.child(name).pid not in before
+        # The dead worker's child would have gone on working.
+        kept = before & {process.pid for process in processes.marked(mark)}
+        assert len(kept) == (1 if name == "worker" else 2)
     url = read_state(group.data_dir)
     assert url is not None
     with psycopg.connect(url) as connection:
@@ -239,6 +213,7 @@ def test_database_is_started_again_when_postmaster_is_killed(folder: Path) -> No
     with psycopg.connect(url) as connection:
         assert connection.execute("SELECT text FROM note").fetchone() == ("kept",)
     assert group.end() == 0
+    assert processes.marked(mark) == []
     assert not EmbeddedPostgres(group.data_dir).is_running()
 
 
@@ -303,14 +278,19 @@ def test_stubborn_service_is_killed_when_asked_twice(folder: Path) -> None:
     assert processes.marked(mark) == []
 
 
-def test_setting_up_is_skipped_when_nothing_changed(folder: Path) -> None:
+def test_setting_up_is_skipped_when_nothing_changed(
+    folder: Path, make_database: Callable[[Path], None]
+) -> None:
     group = Group(folder).ready()
     assert any("setting up" in line for line in group.lines)
     group.end()
     group = Group(folder).ready()
     assert not any("setting up" in line for line in group.lines)
     group.end()
-    shutil.rmtree(group.data_dir / "postgres")  # another database
+    shutil.rmtree(group.data_dir / "postgres")
+    make_database(folder / "other")
+    (folder / "other" / "postgres").rename(group.data_dir / "postgres")
+    shutil.rmtree(folder / "other")
     group = Group(folder).ready()
     assert any("setting up" in line for line in group.lines)
     group.end()

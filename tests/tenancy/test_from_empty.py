@@ -6,6 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from io import StringIO
 from typing import Any
 
@@ -28,11 +29,10 @@ STATEMENTS = 2_500
 """So many at most make 150 tables with all walls; step by step it took 3,540."""
 
 
-@pytest.fixture
-def empty() -> Iterator[str]:
-    """An empty database that this process works on; its name."""
+@contextmanager
+def _empty(name: str) -> Iterator[str]:
+    """Let this process work on a new, empty database meanwhile; its name."""
     before = str(connection.settings_dict["NAME"])
-    name = f"groundwork_empty_{os.getpid()}"
     with connection._nodb_cursor() as cursor:
         cursor.execute(f"CREATE DATABASE {name}")
     _work_on(name)
@@ -44,14 +44,30 @@ def empty() -> Iterator[str]:
             cursor.execute(f"DROP DATABASE {name}")
 
 
+@pytest.fixture
+def empty() -> Iterator[str]:
+    with _empty(f"groundwork_empty_{os.getpid()}") as name:
+        yield name
+
+
 def _work_on(name: str) -> None:
     connection.close()
     connection.settings_dict["NAME"] = name
 
 
-@contextmanager
-def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[str]]:
-    """Count how often models are rendered, and statements."""
+@dataclass(frozen=True)
+class Made:
+    """What ``migrate`` did to an empty database."""
+
+    counts: Counter[str]
+    applied: set[tuple[str, str]]
+    said: str
+    schema: list[str]
+
+
+@pytest.fixture(scope="module")
+def made(django_db_setup: None, django_db_blocker: Any) -> Made:
+    """Migrate an empty database; count how often models are rendered, and statements."""
     counts: Counter[str] = Counter()
     render = ModelState.render
 
@@ -63,49 +79,45 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[str]]:
         counts["statements"] += 1
         return execute(*args)
 
-    with monkeypatch.context() as patch, connection.execute_wrapper(run):
-        patch.setattr(ModelState, "render", rendered)
-        yield counts
+    said = StringIO()
+    with django_db_blocker.unblock(), _empty(f"groundwork_made_{os.getpid()}") as name:
+        with pytest.MonkeyPatch.context() as patch, connection.execute_wrapper(run):
+            patch.setattr(ModelState, "render", rendered)
+            call_command("migrate", verbosity=1, stdout=said)
+        applied = set(MigrationRecorder(connection).applied_migrations())
+        return Made(counts, applied, said.getvalue(), dumped(name))
 
 
-def test_models_are_rendered_once_to_make_tables_and_once_for_what_follows(
-    empty: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with counted(monkeypatch) as counts:
-        call_command("migrate", verbosity=0)
-    assert 0 < counts["renders"] <= 2 * len(apps.get_models(include_auto_created=True))
-    assert 0 < counts["statements"] <= STATEMENTS
-    assert set(MigrationRecorder(connection).applied_migrations()) == set(
-        MigrationLoader(None).disk_migrations
-    )
+def test_models_are_rendered_once_to_make_tables_and_once_for_what_follows(made: Made) -> None:
+    assert 0 < made.counts["renders"] <= 2 * len(apps.get_models(include_auto_created=True))
+    assert 0 < made.counts["statements"] <= STATEMENTS
+    assert made.applied == set(MigrationLoader(None).disk_migrations)
 
 
-def test_the_schema_is_that_of_all_migrations_one_after_the_other(empty: str) -> None:
+def test_it_says_what_it_did(made: Made) -> None:
+    count = len(MigrationLoader(None).graph.nodes)
+    assert f"Empty database: made its tables as all {count} migrations leave them." in made.said
+    assert "No migrations to apply." in made.said
+
+
+def test_the_schema_is_that_of_all_migrations_one_after_the_other(made: Made, empty: str) -> None:
     with as_login_role():
         executor = MigrationExecutor(connection)
         executor.migrate(executor.loader.graph.leaf_nodes())
     call_command("migrate", verbosity=0)  # the walls
     step_by_step = dumped(empty)
     assert len(step_by_step) > 1000
-    with connection._nodb_cursor() as cursor:
-        cursor.execute(f"CREATE DATABASE {empty}_too")
-    try:
-        _work_on(f"{empty}_too")
-        call_command("migrate", verbosity=0)
-        at_once = dumped(f"{empty}_too")
-    finally:
-        _work_on(empty)
-        with connection._nodb_cursor() as cursor:
-            cursor.execute(f"DROP DATABASE {empty}_too")
-    assert at_once == step_by_step
+    assert made.schema == step_by_step
 
 
-def last_steps(monkeypatch: pytest.MonkeyPatch, *steps: Any) -> None:
-    """Let the last migration of webhooks do something else as well."""
+def webhooks_made(monkeypatch: pytest.MonkeyPatch, *steps: Any) -> int:
+    """Make the tables of webhooks and of what they refer to; their last migration does something else as well."""
     loader = MigrationLoader(None)
     ((app, name),) = loader.graph.leaf_nodes("webhooks")
     migration = type(loader.disk_migrations[app, name])
     monkeypatch.setattr(migration, "operations", [*migration.operations, *steps])
+    with as_login_role():
+        return make_from_empty(connection, [(app, name)])
 
 
 def tables() -> list[str]:
@@ -121,17 +133,16 @@ def columns() -> set[str]:
 def test_what_fails_leaves_the_database_empty_and_names_its_migration(
     empty: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    last_steps(monkeypatch, migrations.RunSQL("UPDATE webhooks_webhook SET forgotten = 1"))
     with pytest.raises(ProgrammingError, match="forgotten") as failed:
-        call_command("migrate", verbosity=0)
+        webhooks_made(monkeypatch, migrations.RunSQL("UPDATE webhooks_webhook SET forgotten = 1"))
     assert "In webhooks.000" in failed.value.__notes__[0]
     assert "elidable=True" in failed.value.__notes__[0]
     assert tables() == []
 
 
 def test_what_only_concerns_rows_of_before_is_left_out(empty: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    last_steps(monkeypatch, migrations.RunSQL("UPDATE webhooks_webhook SET forgotten = 1", elidable=True))
-    call_command("migrate", verbosity=0)
+    past = migrations.RunSQL("UPDATE webhooks_webhook SET forgotten = 1", elidable=True)
+    assert webhooks_made(monkeypatch, past) > 4
     assert "webhooks_webhook" in tables()
 
 
@@ -141,23 +152,17 @@ def test_a_column_that_models_have_forgotten_stays_until_its_own_migration(
     """Servers of the version before read it, and so does a backup: see "Writing a migration"."""
     added = migrations.AddField("webhook", "mood", models.TextField(null=True))
     gone = migrations.RemoveField("webhook", "mood")
-    last_steps(monkeypatch, added, migrations.SeparateDatabaseAndState(state_operations=[gone]))
-    with as_login_role():
-        assert make_from_empty(connection) > 90
+    forgotten = migrations.SeparateDatabaseAndState(state_operations=[gone])
+    assert webhooks_made(monkeypatch, added, forgotten) > 4
     assert "mood" in columns()
 
 
 def test_a_column_is_gone_after_its_own_migration(empty: str, monkeypatch: pytest.MonkeyPatch) -> None:
     added = migrations.AddField("webhook", "mood", models.TextField(null=True))
     gone = migrations.RemoveField("webhook", "mood")
-    last_steps(
-        monkeypatch,
-        added,
-        migrations.SeparateDatabaseAndState(state_operations=[gone]),
-        migrations.SeparateDatabaseAndState(database_operations=[gone]),
-    )
-    with as_login_role():
-        assert make_from_empty(connection) > 90
+    forgotten = migrations.SeparateDatabaseAndState(state_operations=[gone])
+    dropped = migrations.SeparateDatabaseAndState(database_operations=[gone])
+    assert webhooks_made(monkeypatch, added, forgotten, dropped) > 4
     assert "mood" not in columns()
 
 
@@ -177,11 +182,3 @@ def test_only_the_wanted_migrations_are_made_and_the_rest_follows(empty: str) ->
     call_command("migrate", "webhooks", verbosity=1, stdout=said)
     assert "Applying webhooks.0002_previous_secret... OK" in said.getvalue()
     assert "previous_secret_encrypted" in columns()
-
-
-def test_it_says_what_it_did(empty: str) -> None:
-    said = StringIO()
-    call_command("migrate", verbosity=1, stdout=said)
-    count = len(MigrationLoader(None).graph.nodes)
-    assert f"Empty database: made its tables as all {count} migrations leave them." in said.getvalue()
-    assert "No migrations to apply." in said.getvalue()

@@ -26,7 +26,7 @@ def pooler(tmp_path: Path) -> Iterator[str]:
 
 def test_every_answer_is_the_askers_own(pooler: str, tmp_path: Path) -> None:
     stack = Stack(tmp_path, DATABASE_URL=pooler, GROUNDWORK_LISTEN_URL=database_url())
-    workspaces = workspaces_make(5 * SERVER_CONNECTIONS)
+    workspaces = workspaces_make(2 * SERVER_CONNECTIONS)
     try:
         stack.start()
         found = visit(lambda: stack.port, workspaces, requests=len(workspaces) * 20, at_once=8)

@@ -46,14 +46,14 @@ def read_all(document: Document) -> Document:
     return document
 
 
-def mixed(tmp_path: Path) -> bytes:
-    return scan_pdf(tmp_path / "mixed.pdf", [TYPED, page_picture(), None]).read_bytes()
+def mixed(tmp_path: Path, lines: tuple[str, ...] = LINES[:1]) -> bytes:
+    return scan_pdf(tmp_path / "mixed.pdf", [TYPED, page_picture(lines), None]).read_bytes()
 
 
 def test_mixed_pdf_loses_no_page_and_says_what_was_read_from_pictures(
     cast: Cast, collection: Collection, tmp_path: Path
 ) -> None:
-    document = ingest(cast, collection, "mixed.pdf", mixed(tmp_path))
+    document = ingest(cast, collection, "mixed.pdf", mixed(tmp_path, LINES))
     assert (document.status, job_of(document).kind) == ("processing", scans.SCAN_JOB)
     assert job_of(document).lane == "scan", "it holds no slot that others wait for"
     assert job_of(document).weight == scans.PAGE_WEIGHT, "one page"
@@ -189,7 +189,7 @@ def test_picture_without_letters_says_so(cast: Cast, collection: Collection) -> 
 def test_page_in_an_unknown_script_is_named_and_never_quoted(
     cast: Cast, collection: Collection, tmp_path: Path
 ) -> None:
-    strange = ImageOps.mirror(page_picture())
+    strange = ImageOps.mirror(page_picture(LINES[:2]))
     data = scan_pdf(tmp_path / "mixed.pdf", [TYPED, strange, strange]).read_bytes()
     document = read_all(ingest(cast, collection, "mixed.pdf", data))
     assert document.status == "ready", "the page with text answers"
@@ -219,7 +219,7 @@ def test_page_that_was_read_is_not_recognised_again(
     assert Recognition.objects.get(tenant=cast.tenant).used_seconds - used < used
 
     # Another page before it: a new version of the file, the same picture.
-    more = scan_pdf(tmp_path / "more.pdf", [TYPED, TYPED, page_picture()]).read_bytes()
+    more = scan_pdf(tmp_path / "more.pdf", [TYPED, TYPED, page_picture(LINES[:1])]).read_bytes()
     moved = read_all(ingest(cast, collection, "mixed.pdf", more))
     assert "harbour keeper" in Page.objects.get(document=moved, number=3).text
     # A damaged file counts as none.
