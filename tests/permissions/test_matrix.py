@@ -19,6 +19,7 @@ from tests.permissions.rows import ADMIN_SITE, KEYED, PERSONAL, PUBLIC, Row, roo
 from tests.permissions.rows import API as ALL_API
 from tests.permissions.rows import PORTAL as ALL_PORTAL
 from tests.permissions.urls import all_urls
+from tests.permissions.visitor import Visitor
 from tests.permissions.walking import each_row
 from tests.permissions.world import Side
 
@@ -78,14 +79,14 @@ def url_arguments(row: Row, *, slug: str, ids: Side, role: str) -> dict[str, Any
 
 def signed_in(side: Side, role: str) -> Client:
     """Return the browser of somebody signed in."""
-    client = Client(raise_request_exception=False)
+    client = Visitor(raise_request_exception=False)
     client.cookies[settings.SESSION_COOKIE_NAME] = side.session(role)
     return client
 
 
 def key_client(side: Side, scopes: list[str], role: str = "owner") -> Client:
     _, key = api_key_create(tenant=side.tenant, actor=actor_of(side.people[role]), name="k", scopes=scopes)
-    return Client(raise_request_exception=False, headers={"Authorization": f"Bearer {key}"})
+    return Visitor(raise_request_exception=False, headers={"Authorization": f"Bearer {key}"})
 
 
 def assert_error(response: Any, status: int) -> None:
@@ -146,10 +147,10 @@ def test_portal_refuses_the_highest_role_without_the_right(row: Row, mine: Side)
 @each_row(PORTAL, of="mine")
 def test_portal_sends_strangers_to_sign_in(row: Row, mine: Side):
     slug = mine.tenant.slug
-    response = ask(Client(), row, slug=slug, ids=mine, role="owner")
+    response = ask(Visitor(), row, slug=slug, ids=mine, role="owner")
     assert response.status_code == 302
     assert response["Location"].startswith(reverse("account_login"))
-    fragment = ask(Client(headers={"HX-Request": "true"}), row, slug=slug, ids=mine, role="owner")
+    fragment = ask(Visitor(headers={"HX-Request": "true"}), row, slug=slug, ids=mine, role="owner")
     assert fragment.status_code == 401
 
 
@@ -219,13 +220,13 @@ def test_api_refuses_a_session_whose_role_lacks_the_right(row: Row, mine: Side):
 
 @each_row(API, of="mine")
 def test_api_asks_strangers_for_a_key(row: Row, mine: Side):
-    assert_asks_for_a_key(Client(), row, mine)
+    assert_asks_for_a_key(Visitor(), row, mine)
 
 
 @each_row(FIRST, of="mine")
 def test_api_takes_nothing_else_for_a_key(row: Row, mine: Side):
     for header in ("Bearer nonsense", "Basic eDp5"):
-        assert_asks_for_a_key(Client(headers={"Authorization": header}), row, mine)
+        assert_asks_for_a_key(Visitor(headers={"Authorization": header}), row, mine)
 
 
 def assert_asks_for_a_key(client: Client, row: Row, side: Side) -> None:
@@ -276,7 +277,7 @@ def test_keyed_url_is_open_to_the_workspaces_own_keys_alone(name: str, mine: Sid
     own = key_client(mine, ["run.read"])
     assert send(own, mine) == 200
     assert send(own, theirs) == 404
-    for stranger in (Client(), signed_in(mine, "owner"), Client(headers={"Authorization": "Bearer x"})):
+    for stranger in (Visitor(), signed_in(mine, "owner"), Visitor(headers={"Authorization": "Bearer x"})):
         assert send(stranger, mine) == 401
 
 
@@ -287,7 +288,7 @@ def test_keyed_url_is_open_to_the_workspaces_own_keys_alone(name: str, mine: Sid
 @pytest.mark.django_db
 def test_public_page_is_open_and_shows_no_tenant(name: str, mine: Side):
     how = PUBLIC[name]
-    response = Client().get(reverse(name, args=how.get("args"), kwargs=how.get("kwargs")))
+    response = Visitor().get(reverse(name, args=how.get("args"), kwargs=how.get("kwargs")))
     assert response.status_code in how.get("ok", (200,))
     assert mine.tenant.slug not in response.content.decode()
 
@@ -297,7 +298,7 @@ def test_public_page_is_open_and_shows_no_tenant(name: str, mine: Side):
 def test_personal_page_needs_sign_in(name: str, mine: Side):
     how = PERSONAL[name]
     path = reverse(name, args=how.get("args"))
-    anonymous = Client().get(path)
+    anonymous = Visitor().get(path)
     assert anonymous.status_code == 302
     inside = signed_in(mine, "viewer").get(path)
     assert inside.status_code in how.get("ok", (200,)), inside.content[:300]
