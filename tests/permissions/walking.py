@@ -75,13 +75,14 @@ def _ground(row: Row, of: str, role: Callable[[Row], str]) -> Ground | None:
 def each_page(names: str, cases: Iterable[Any]) -> Callable[[Check], Check]:
     """Make of a check of one page of the admin a test for each app, as ``each_row`` does.
 
-    Each side has a row of every model that is asked for, made once for all.
+    Each side has a row of every model that is asked for, made once for all. Pages are drawn without the list of apps.
 
     Args:
         names: of the check's parameters that a case gives, with commas between them; the first one is ``model``.
         cases: a model, or a tuple of as many values as there are names.
     """
-    return _each([_page(names.split(","), case) for case in cases])
+    walk = _each([_page(names.split(","), case) for case in cases])
+    return lambda check: pytest.mark.usefixtures("no_list_of_apps")(walk(check))
 
 
 def _page(names: list[str], case: Any) -> _Case:
