@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from django.contrib import admin
+
+from config.admin_site import GroundworkAdminSite
 
 
 @pytest.fixture
@@ -12,4 +13,4 @@ def no_list_of_apps(monkeypatch: pytest.MonkeyPatch) -> None:
 
     ``test_list_of_apps_is_the_one_django_makes`` and the browser's walk through the admin see it.
     """
-    monkeypatch.setattr(type(admin.site), "get_app_list", lambda self, request, app_label=None: [])
+    monkeypatch.setattr(GroundworkAdminSite, "get_app_list", lambda self, request, app_label=None: [])
