@@ -15,7 +15,7 @@ _HANDLER = ClientHandler(enforce_csrf_checks=False)
 @receiver(setting_changed)
 def _load_again(**_: Any) -> None:
     """Middleware reads its settings when it is loaded."""
-    _HANDLER._middleware_chain = None
+    _HANDLER._middleware_chain = None  # type: ignore[attr-defined]
 
 
 class Visitor(Client):
