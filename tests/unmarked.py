@@ -202,16 +202,16 @@ def untold(tree: ast.AST, raised: set[str]) -> list[Unmarked]:
         tree: The module.
         raised: The classes that ``refusals`` found.
     """
+    nodes = list(ast.walk(tree))
+    texts = list(_texts(nodes, raised))
     found = [
         Unmarked(node.lineno, f"{name}: import it from basics.texts")
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom) and node.module == "django.utils.translation"
+        for node in nodes
+        if texts and isinstance(node, ast.ImportFrom) and node.module == "django.utils.translation"
         for name in (alias.name for alias in node.names)
-        if name in MARKS and any(True for _ in _texts(tree, raised))
+        if name in MARKS
     ]
-    return found + [
-        Unmarked(text.lineno, ast.unparse(text)) for text in _texts(tree, raised) if _is_bare(text)
-    ]
+    return found + [Unmarked(text.lineno, ast.unparse(text)) for text in texts if _is_bare(text)]
 
 
 def unkept(tree: ast.AST) -> list[Unmarked]:
@@ -225,7 +225,7 @@ def unkept(tree: ast.AST) -> list[Unmarked]:
     return [Unmarked(text.lineno, said) for text, said in _sentences(tree)]
 
 
-SENTENCE = re.compile(r"[\"“(]?[A-Z\d“\0][^\n]* [^\n]* ?[^\n]*[.!?]", re.DOTALL)
+BEGINNING = re.compile(r"[\"“(]?[A-Z\d“\0]")
 UNSEEN_CALLS = {
     "ValueError",
     "TypeError",
@@ -240,7 +240,7 @@ UNSEEN_ARGUMENTS = {"help_text", "description", "help"}
 
 def _sentences(node: ast.AST) -> Iterator[tuple[ast.expr, str]]:
     if isinstance(node, ast.Call):
-        name = ast.unparse(node.func)
+        name = _called(node.func)
         last = name.rpartition(".")[2]
         if last in MARKS | {"gettext_noop", "gettext_lazy", "ngettext_lazy", "pgettext_lazy"} | UNSEEN_CALLS:
             return
@@ -253,21 +253,28 @@ def _sentences(node: ast.AST) -> Iterator[tuple[ast.expr, str]]:
     if isinstance(node, ast.Constant | ast.JoinedStr):
         parts = node.values if isinstance(node, ast.JoinedStr) else [node]
         said = "".join(str(part.value) if isinstance(part, ast.Constant) else "\0" for part in parts)
-        said = " ".join(said.split())
-        if SENTENCE.fullmatch(said) and len(said.split()) > 2:
-            yield node, said.replace("\0", "…")
+        words = said.split()
+        if len(words) > 2 and words[-1][-1] in ".!?" and BEGINNING.match(words[0]):
+            yield node, " ".join(words).replace("\0", "…")
         return
     for child in ast.iter_child_nodes(node):
         yield from _sentences(child)
 
 
-def _texts(tree: ast.AST, raised: set[str]) -> Iterator[ast.expr]:
-    for node in ast.walk(tree):
+def _texts(nodes: list[ast.AST], raised: set[str]) -> Iterator[ast.expr]:
+    for node in nodes:
         if isinstance(node, ast.Call):
-            name = ast.unparse(node.func).rpartition(".")[2]
+            name = _called(node.func).rpartition(".")[2]
             place = KEPT_CALLS.get(name, 1 if name in raised else None)
             if place is not None and len(node.args) > place:
                 yield node.args[place]
+
+
+def _called(function: ast.expr) -> str:
+    """Return the dotted name that is called, as far as it is one; ``ast.unparse`` takes several times as long."""
+    if isinstance(function, ast.Attribute):
+        return f"{_called(function.value)}.{function.attr}"
+    return function.id if isinstance(function, ast.Name) else ""
 
 
 def _is_bare(text: ast.expr) -> bool:

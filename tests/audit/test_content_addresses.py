@@ -17,7 +17,7 @@ from audit.models import ContentRead
 from tenancy.models import User
 from tenancy.scope import platform_scope, tenant_scope
 from tests.permissions.rows import API, PORTAL, Row
-from tests.permissions.test_matrix import call, key_client, signed_in
+from tests.permissions.test_matrix import ask, key_client, signed_in
 from tests.permissions.urls import all_urls
 from tests.permissions.walking import each_row
 from tests.permissions.world import Side
@@ -72,10 +72,10 @@ def test_most_doors_are_walked_through() -> None:
     assert len(DOOR_ROWS) > 70
 
 
-@each_row(DOOR_ROWS)
+@each_row(DOOR_ROWS, of="mine")
 def test_an_answer_of_a_door_leaves_one_read_with_whose_it_was(row: Row, mine: Side) -> None:
     where = {"X-Tenant": mine.tenant.slug}  # which REST asks of a session
-    response = call(
+    response = ask(
         signed_in(mine, "owner"), row, slug=mine.tenant.slug, ids=mine, role="owner", headers=where
     )
     assert response.status_code == row.ok, response.content[:300]

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from django.contrib import admin
 from django.db import connection, models
-from django.test import Client, RequestFactory
+from django.test import RequestFactory
 from django.urls import reverse
 
 from tenancy.admin_scope import TenantScopedAdmin
@@ -21,6 +21,7 @@ from tenancy.models import AuditEvent, Membership, Tenant, TenantModel, User
 from tenancy.scope import platform_scope, tenant_scope
 from tests.permissions.test_admin_matrix import REGISTRY, SCOPED, label, row_of, url
 from tests.permissions.test_matrix import signed_in
+from tests.permissions.visitor import Visitor
 from tests.permissions.walking import each_page
 from tests.permissions.world import Side
 
@@ -269,8 +270,8 @@ def test_page_of_its_own_reaches_only_its_workspace(name: str, mine: Side, their
         person = signed_in(mine, role)
         assert person.get(own, follow=True).status_code == 403
         assert person.post(own, data).status_code in {302, 403}
-    assert Client().get(own).status_code == 302
-    root = Client()
+    assert Visitor().get(own).status_code == 302
+    root = Visitor()
     root.force_login(
         User.objects.create_superuser("root@example.org", "secret-password"),
         "django.contrib.auth.backends.ModelBackend",

@@ -20,7 +20,7 @@ from tenancy.selectors import api_key_authenticate
 from tenancy.services import api_key_create
 from tests.factories import actor_of
 from tests.permissions.rows import API, Row
-from tests.permissions.test_matrix import call
+from tests.permissions.test_matrix import ask
 from tests.permissions.walking import each_row
 from tests.permissions.world import Side, make_row
 
@@ -57,11 +57,11 @@ def actor_with(key: str) -> Actor:
     return found[1]
 
 
-@each_row(NAMING)
+@each_row(NAMING, of="side")
 def test_what_is_below_another_collection_does_not_exist(row: Row, side: Side) -> None:
     other = make_row(Collection, side.tenant, side.user("owner"))
     client = client_of(limited(side, [other.pk]))
-    response = call(client, row, slug=side.tenant.slug, ids=side, role="owner")
+    response = ask(client, row, slug=side.tenant.slug, ids=side, role="owner")
     assert response.status_code == (404 if row.action in LIMITED_SCOPES else 403), response.content[:300]
 
 

@@ -19,6 +19,7 @@ from tests.permissions.rows import ADMIN_SITE, KEYED, PERSONAL, PUBLIC, Row, roo
 from tests.permissions.rows import API as ALL_API
 from tests.permissions.rows import PORTAL as ALL_PORTAL
 from tests.permissions.urls import all_urls
+from tests.permissions.visitor import Visitor
 from tests.permissions.walking import each_row
 from tests.permissions.world import Side
 
@@ -51,9 +52,14 @@ def most_refused(action: str) -> str:
 
 
 def call(client: Client, row: Row, *, slug: str, ids: Side, role: str, **headers: Any) -> Any:
-    """Send the row's request: the URL in tenant ``slug``, ids and data of one side."""
+    """Change what must be changed first, and send the row's request."""
     if row.before is not None:
         row.before(ids, role)
+    return ask(client, row, slug=slug, ids=ids, role=role, **headers)
+
+
+def ask(client: Client, row: Row, *, slug: str, ids: Side, role: str, **headers: Any) -> Any:
+    """Send the row's request: the URL in tenant ``slug``, ids and data of one side."""
     kwargs = url_arguments(row, slug=slug, ids=ids, role=role)
     data = dict(row.data(ids, role)) if row.data else {}
     is_upload = any(hasattr(v, "read") for v in data.values())
@@ -73,14 +79,14 @@ def url_arguments(row: Row, *, slug: str, ids: Side, role: str) -> dict[str, Any
 
 def signed_in(side: Side, role: str) -> Client:
     """Return the browser of somebody signed in."""
-    client = Client(raise_request_exception=False)
+    client = Visitor(raise_request_exception=False)
     client.cookies[settings.SESSION_COOKIE_NAME] = side.session(role)
     return client
 
 
 def key_client(side: Side, scopes: list[str], role: str = "owner") -> Client:
     _, key = api_key_create(tenant=side.tenant, actor=actor_of(side.people[role]), name="k", scopes=scopes)
-    return Client(raise_request_exception=False, headers={"Authorization": f"Bearer {key}"})
+    return Visitor(raise_request_exception=False, headers={"Authorization": f"Bearer {key}"})
 
 
 def assert_error(response: Any, status: int) -> None:
@@ -88,6 +94,10 @@ def assert_error(response: Any, status: int) -> None:
     assert response.status_code == status, response.content[:300]
     assert set(response.json()) - {"error"} == {"code", "message", "details", "request_id"}
     assert response.json()["request_id"] == response["X-Request-ID"]
+
+
+REFUSING = [r for r in PORTAL if most_refused(r.action)]
+API_REFUSING = [r for r in API if most_refused(r.action)]
 
 
 # --- every URL has a row -------------------------------------------------------------------------
@@ -120,48 +130,48 @@ def test_portal_and_api_urls_say_their_tenant():
 # --- portal ------------------------------------------------------------------------------------
 
 
-@each_row(PORTAL)
+@each_row(PORTAL, of="mine", role=lambda row: least(row.action))
 def test_portal_allows_the_lowest_role_with_the_right(row: Row, mine: Side):
     role = least(row.action)
-    response = call(signed_in(mine, role), row, slug=mine.tenant.slug, ids=mine, role=role)
+    response = ask(signed_in(mine, role), row, slug=mine.tenant.slug, ids=mine, role=role)
     assert response.status_code == row.ok, response.content[:500]
 
 
-@each_row([r for r in PORTAL if most_refused(r.action)])
+@each_row(REFUSING, of="mine", role=lambda row: most_refused(row.action))
 def test_portal_refuses_the_highest_role_without_the_right(row: Row, mine: Side):
     role = most_refused(row.action)
-    response = call(signed_in(mine, role), row, slug=mine.tenant.slug, ids=mine, role=role)
+    response = ask(signed_in(mine, role), row, slug=mine.tenant.slug, ids=mine, role=role)
     assert response.status_code == 403
 
 
-@each_row(PORTAL)
+@each_row(PORTAL, of="mine")
 def test_portal_sends_strangers_to_sign_in(row: Row, mine: Side):
     slug = mine.tenant.slug
-    response = call(Client(), row, slug=slug, ids=mine, role="owner")
+    response = ask(Visitor(), row, slug=slug, ids=mine, role="owner")
     assert response.status_code == 302
     assert response["Location"].startswith(reverse("account_login"))
-    fragment = call(Client(headers={"HX-Request": "true"}), row, slug=slug, ids=mine, role="owner")
+    fragment = ask(Visitor(headers={"HX-Request": "true"}), row, slug=slug, ids=mine, role="owner")
     assert fragment.status_code == 401
 
 
-@each_row(PORTAL)
+@each_row(PORTAL, of="theirs")
 def test_workspace_of_others_does_not_exist(row: Row, mine: Side, theirs: Side):
     """With the ids that are there; those of one's own workspace aren't in any case."""
-    response = call(signed_in(mine, "owner"), row, slug=theirs.tenant.slug, ids=theirs, role="owner")
+    response = ask(signed_in(mine, "owner"), row, slug=theirs.tenant.slug, ids=theirs, role="owner")
     assert response.status_code == 404
 
 
-@each_row([r for r in PORTAL if r.body_ids and not r.ids])
+@each_row([r for r in PORTAL if r.body_ids and not r.ids], of="theirs")
 def test_ids_of_another_workspace_do_not_exist_in_what_is_sent(row: Row, mine: Side, theirs: Side):
-    response = call(signed_in(mine, "owner"), row, slug=mine.tenant.slug, ids=theirs, role="owner")
+    response = ask(signed_in(mine, "owner"), row, slug=mine.tenant.slug, ids=theirs, role="owner")
     assert response.status_code == row.body_ids
 
 
-@each_row([r for r in PORTAL if r.ids])
+@each_row([r for r in PORTAL if r.ids], of="theirs")
 def test_ids_of_another_workspace_look_like_those_that_never_were(row: Row, mine: Side, theirs: Side):
     """Nothing tells a foreign id from one that does not exist."""
     client, slug = signed_in(mine, "owner"), mine.tenant.slug
-    foreign = call(client, row, slug=slug, ids=theirs, role="owner")
+    foreign = ask(client, row, slug=slug, ids=theirs, role="owner")
     kwargs = url_arguments(row, slug=slug, ids=theirs, role="owner")
     kwargs |= dict.fromkeys(row.ids, 987_654_321)
     data = dict(row.data(mine, "owner")) if row.data else {}
@@ -178,54 +188,54 @@ _ONES_OWN = {"conversations.Conversation", "conversations.MemoryEntry"}
 PRIVATE = [r for r in PORTAL if _ONES_OWN & set(r.ids.values())]
 
 
-@each_row(PRIVATE)
+@each_row(PRIVATE, of="mine", role=lambda row: "member")
 def test_conversation_or_note_of_a_colleague_does_not_exist(row: Row, mine: Side):
-    response = call(signed_in(mine, "owner"), row, slug=mine.tenant.slug, ids=mine, role="member")
+    response = ask(signed_in(mine, "owner"), row, slug=mine.tenant.slug, ids=mine, role="member")
     assert response.status_code == 404
 
 
 # --- REST --------------------------------------------------------------------------------------
 
 
-@each_row(API)
+@each_row(API, of="mine")
 def test_api_allows_a_key_with_just_the_scope(row: Row, mine: Side):
     """What no key may have a scope for is its people's: they are allowed when they are signed in."""
     response = _allowed_call(row, mine, ids=mine)
     assert response.status_code == row.ok, response.content[:500]
 
 
-@each_row(API)
+@each_row(API, of="mine")
 def test_api_refuses_a_key_with_every_other_scope(row: Row, mine: Side):
     client = key_client(mine, sorted(KEY_SCOPES - {row.action}))
-    assert_error(call(client, row, slug="", ids=mine, role="owner"), 403)
+    assert_error(ask(client, row, slug="", ids=mine, role="owner"), 403)
 
 
-@each_row([r for r in API if most_refused(r.action)])
+@each_row(API_REFUSING, of="mine", role=lambda row: most_refused(row.action))
 def test_api_refuses_a_session_whose_role_lacks_the_right(row: Row, mine: Side):
     role = most_refused(row.action)
     headers = {"X-Tenant": mine.tenant.slug}
-    response = call(signed_in(mine, role), row, slug="", ids=mine, role=role, headers=headers)
+    response = ask(signed_in(mine, role), row, slug="", ids=mine, role=role, headers=headers)
     assert_error(response, 403)
 
 
-@each_row(API)
+@each_row(API, of="mine")
 def test_api_asks_strangers_for_a_key(row: Row, mine: Side):
-    assert_asks_for_a_key(Client(), row, mine)
+    assert_asks_for_a_key(Visitor(), row, mine)
 
 
-@each_row(FIRST)
+@each_row(FIRST, of="mine")
 def test_api_takes_nothing_else_for_a_key(row: Row, mine: Side):
     for header in ("Bearer nonsense", "Basic eDp5"):
-        assert_asks_for_a_key(Client(headers={"Authorization": header}), row, mine)
+        assert_asks_for_a_key(Visitor(headers={"Authorization": header}), row, mine)
 
 
 def assert_asks_for_a_key(client: Client, row: Row, side: Side) -> None:
-    response = call(client, row, slug="", ids=side, role="owner")
+    response = ask(client, row, slug="", ids=side, role="owner")
     assert_error(response, 401)
     assert response["WWW-Authenticate"] == "Bearer"
 
 
-@each_row([r for r in API if r.ids or r.body_ids])
+@each_row([r for r in API if r.ids or r.body_ids], of="theirs")
 def test_api_ids_of_another_workspace_do_not_exist(row: Row, mine: Side, theirs: Side):
     response = _allowed_call(row, mine, ids=theirs)
     assert_error(response, 404 if row.ids else row.body_ids)
@@ -234,22 +244,22 @@ def test_api_ids_of_another_workspace_do_not_exist(row: Row, mine: Side, theirs:
 def _allowed_call(row: Row, side: Side, *, ids: Side) -> Any:
     """Send a row's request with a key that has just its scopes, or signed in where no key can have them."""
     if row.action in KEY_SCOPES:
-        return call(key_client(side, [row.action, *row.also]), row, slug="", ids=ids, role="owner")
+        return ask(key_client(side, [row.action, *row.also]), row, slug="", ids=ids, role="owner")
     headers = {"X-Tenant": side.tenant.slug}
-    return call(signed_in(side, "owner"), row, slug="", ids=ids, role="owner", headers=headers)
+    return ask(signed_in(side, "owner"), row, slug="", ids=ids, role="owner", headers=headers)
 
 
-@each_row(API)
+@each_row(API, of="theirs")
 def test_api_session_in_the_workspace_of_others_does_not_exist(row: Row, mine: Side, theirs: Side):
     headers = {"X-Tenant": theirs.tenant.slug}
-    response = call(signed_in(mine, "owner"), row, slug="", ids=theirs, role="owner", headers=headers)
+    response = ask(signed_in(mine, "owner"), row, slug="", ids=theirs, role="owner", headers=headers)
     assert_error(response, 404)
 
 
-@each_row(FIRST)
+@each_row(FIRST, of="mine")
 def test_api_session_in_a_workspace_that_never_was_sees_the_same(row: Row, mine: Side):
     headers = {"X-Tenant": "no-such-workspace"}
-    response = call(signed_in(mine, "owner"), row, slug="", ids=mine, role="owner", headers=headers)
+    response = ask(signed_in(mine, "owner"), row, slug="", ids=mine, role="owner", headers=headers)
     assert_error(response, 404)
 
 
@@ -267,7 +277,7 @@ def test_keyed_url_is_open_to_the_workspaces_own_keys_alone(name: str, mine: Sid
     own = key_client(mine, ["run.read"])
     assert send(own, mine) == 200
     assert send(own, theirs) == 404
-    for stranger in (Client(), signed_in(mine, "owner"), Client(headers={"Authorization": "Bearer x"})):
+    for stranger in (Visitor(), signed_in(mine, "owner"), Visitor(headers={"Authorization": "Bearer x"})):
         assert send(stranger, mine) == 401
 
 
@@ -278,7 +288,7 @@ def test_keyed_url_is_open_to_the_workspaces_own_keys_alone(name: str, mine: Sid
 @pytest.mark.django_db
 def test_public_page_is_open_and_shows_no_tenant(name: str, mine: Side):
     how = PUBLIC[name]
-    response = Client().get(reverse(name, args=how.get("args"), kwargs=how.get("kwargs")))
+    response = Visitor().get(reverse(name, args=how.get("args"), kwargs=how.get("kwargs")))
     assert response.status_code in how.get("ok", (200,))
     assert mine.tenant.slug not in response.content.decode()
 
@@ -288,7 +298,7 @@ def test_public_page_is_open_and_shows_no_tenant(name: str, mine: Side):
 def test_personal_page_needs_sign_in(name: str, mine: Side):
     how = PERSONAL[name]
     path = reverse(name, args=how.get("args"))
-    anonymous = Client().get(path)
+    anonymous = Visitor().get(path)
     assert anonymous.status_code == 302
     inside = signed_in(mine, "viewer").get(path)
     assert inside.status_code in how.get("ok", (200,)), inside.content[:300]
@@ -308,13 +318,13 @@ def no_filters(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("no_filters")
-@each_row([r for r in (*PORTAL, *API) if r.ids])
+@each_row([r for r in (*PORTAL, *API) if r.ids], of="theirs")
 def test_database_refuses_what_a_forgotten_filter_would_show(row: Row, mine: Side, theirs: Side):
     if row.url.startswith("api:"):
         response = _allowed_call(row, mine, ids=theirs)
     else:
         client = signed_in(mine, "owner")
-        response = call(client, row, slug=mine.tenant.slug, ids=theirs, role="owner")
+        response = ask(client, row, slug=mine.tenant.slug, ids=theirs, role="owner")
     assert response.status_code == 404
 
 

@@ -57,13 +57,11 @@ def names(side: Side) -> list[str]:
         return sorted(Collection.objects.values_list("name", flat=True))
 
 
-@each_row(WRITES)
+@each_row(WRITES, of="side")
 def test_every_write_answers_its_repetition_as_the_first_time(row: Row, side: Side):
     of_keys = row.action in KEY_SCOPES  # what no key may do, a person does
     client = key_client(side, [row.action, *row.also]) if of_keys else signed_in(side, "owner")
     headers = {"Idempotency-Key": "one"} | ({} if of_keys else {"X-Tenant": side.tenant.slug})
-    if row.before is not None:
-        row.before(side, "owner")
     url = reverse(row.url, kwargs=url_arguments(row, slug="", ids=side, role="owner"))
     data = dict(row.data(side, "owner")) if row.data else {}
     files = [v for v in data.values() if hasattr(v, "read")]

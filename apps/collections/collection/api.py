@@ -54,7 +54,7 @@ class CollectionsView(TenantAPIView):
         """Create a collection."""
         values = valid(CollectionInput, request.data)
         row = services.collection_create(tenant=self.tenant, actor=self.actor, **values)
-        shown = selectors.collection_get(actor=self.actor, pk=row.pk)
+        shown = selectors.collection_counted(actor=self.actor, pk=row.pk)
         return Response(CollectionOutput(shown).data, status=status.HTTP_201_CREATED)
 
 
@@ -66,7 +66,7 @@ class CollectionView(TenantAPIView):
     @extend_schema(operation_id="collections_get", tags=["collections"], responses=CollectionOutput)
     def get(self, request: Request, pk: int) -> Response:
         """Return a collection."""
-        return Response(CollectionOutput(selectors.collection_get(actor=self.actor, pk=pk)).data)
+        return Response(CollectionOutput(selectors.collection_counted(actor=self.actor, pk=pk)).data)
 
     @extend_schema(
         operation_id="collections_update",

@@ -136,10 +136,10 @@ def settings(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
         else:
             messages.success(request, _("Settings saved."))
             return redirect("collections:settings", tenant_slug, pk)
-    context = section(request, collection, "settings") | {
+    context = swap_context(request, collection) | section(request, collection, "settings")
+    context |= {
         "form": form,
         "can_delete": request.actor.can("collection.delete"),
-        **swap_context(request, collection),
         "snapshots": list(search_selectors.snapshot_list(actor=request.actor, collection=collection)[:50]),
     }
     status = 422 if request.method == "POST" else 200

@@ -12,6 +12,7 @@ from django.http import HttpRequest
 from apps.collections.display import selectors
 from apps.collections.ingestion.lexical import query_terms
 from apps.collections.ingestion.word_parts import UNSPACED, letters
+from basics.errors import Missing
 from web.requests import TenantRequest
 
 # A word, or letters of a script that puts no space between words.
@@ -20,15 +21,23 @@ _LONGEST = 200
 
 
 def section(request: TenantRequest, collection: Any, tab: str) -> dict[str, Any]:
-    """Return what every page of one collection shows around its own part."""
+    """Return what every page of one collection shows around its own part.
+
+    Raises:
+        Missing: the collection was deleted in the meantime.
+    """
+    collections: list[Any] = list(selectors.collection_list(actor=request.actor))
+    counted = next((row for row in collections if row.pk == collection.pk), None)
+    if counted is None:
+        raise Missing("collection")
     return {
-        "collection": collection,
-        "collections": list(selectors.collection_list(actor=request.actor)),
+        "collection": counted,
+        "collections": collections,
         "tab": tab,
         "can_write": request.actor.can("document.write"),
         "can_manage": request.actor.can("collection.delete"),
-        "embedding_label": str(collection.space),
-        "page_total": collection.page_total,
+        "embedding_label": str(counted.space),
+        "page_total": counted.page_total,
     }
 
 

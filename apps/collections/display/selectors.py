@@ -49,7 +49,12 @@ def collection_list(*, actor: Actor) -> QuerySet[Collection]:
 
 
 def collection_get(*, actor: Actor, pk: int) -> Collection:
-    """Return one collection with its counts. Raises Missing."""
+    """Return one collection, without its counts: counting takes as long as it has documents. Raises Missing."""
+    return collections_named(actor=actor, pks=[pk])[0]
+
+
+def collection_counted(*, actor: Actor, pk: int) -> Collection:
+    """Return one collection with its counts, as ``collection_list`` does. Raises Missing."""
     collection = collection_list(actor=actor).filter(pk=pk).first()
     if collection is None:
         raise Missing("collection")

@@ -139,7 +139,7 @@ def _document_entry(row: Document) -> Resource:
 
 
 def _collection(caller: Caller, values: Mapping[str, str]) -> str:
-    row: Any = selectors.collection_get(actor=caller.actor, pk=_pk(values, "collection"))
+    row: Any = selectors.collection_counted(actor=caller.actor, pk=_pk(values, "collection"))
     return _json(
         {
             "name": row.name,
