@@ -159,10 +159,8 @@ class Looking:
 
     def __init__(self, page: Page, problems: list[str]) -> None:
         self.page, self.problems = page, problems
-        self._looks = list(LOOKS)
+        self._looks, self._look = list(LOOKS), ""
         self._session = page.context.new_cdp_session(page)  # what it emulates ends with it
-
-        self._look = ""
 
     def at(self, paths: dict[str, str]) -> None:
         """Open each path, and add to the problems what is wrong in any look."""
