@@ -30,8 +30,6 @@ def test_rows_of_both_tabs_follow_when_files_are_uploaded_side_by_side_and_twice
     page = portal.page
     stats = page.locator("#collection-stats")
     portal.create_collection("Shared view")
-    other = Portal(page.context.new_page(), portal.slug)
-    other.page.goto(page.url)
     portal.upload(
         file("rules.pdf", paper(title="Rules of entry", paragraphs=RULES)),
         file("notes.md", b"# Notes\n\nThe notice period is thirty days from the first of the month.\n"),
@@ -55,7 +53,8 @@ def test_rows_of_both_tabs_follow_when_files_are_uploaded_side_by_side_and_twice
     expect(page.locator("#documents tr")).to_have_count(3)
     expect(stats).to_contain_text("Documents 3")
 
-    other.expect_ready("same.md")
+    other = Portal(page.context.new_page(), portal.slug)
+    other.page.goto(page.url)
     page.on("dialog", lambda dialog: dialog.accept())
     page.get_by_role("button", name="Delete same.md").click()
     for tab in (portal, other):
