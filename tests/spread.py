@@ -18,9 +18,9 @@ BROWSER = "tests/browser"
 CONCURRENCY = "tests/concurrency"
 SERVED = (BROWSER, CONCURRENCY)
 """Folders whose tests share one running product."""
-SITES = (*SERVED, "tests/conversations/openai")
+SITES = (*SERVED, "tests/api", "tests/conversations/openai")
 """Those, and folders whose tests share a server."""
-ALIKE = ("tests/api", "tests/jobs")
+ALIKE = ("tests/jobs",)
 """Folders whose tests start servers of their own, forked from what imported the product once (``tests.nursery``)."""
 TOGETHER = (*SITES, *ALIKE)
 """Folders that one process runs whole: each process would start their product, or import it, again."""

@@ -38,7 +38,7 @@ def test_what_is_named_is_there() -> None:
 
 def test_folders_that_stay_together_are_those_with_a_server_for_all_of_them() -> None:
     """A fixture of a package with servers in a folder that is spread would start them in every process, again and again."""
-    fixture = re.compile(r'@pytest\.fixture\(scope="package"\)\ndef site\(')
+    fixture = re.compile(r'@pytest\.fixture\(scope="package"\)\ndef (site|api)\(')
     folders = [
         path.parent for path in (ROOT / "tests").rglob("conftest.py") if fixture.search(path.read_text())
     ]

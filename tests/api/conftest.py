@@ -53,7 +53,7 @@ from tenancy.services import api_key_create
 from tests.cast import Cast, make_cast
 from tests.permissions.world import make_row
 from tests.servers import Stack, wait_for
-from tests.sweeping import restart_ids
+from tests.sweeping import restart_ids, sweep
 from webhooks.services import webhook_create
 
 
@@ -71,16 +71,32 @@ class Api:
     ids: dict[str, dict[str, Any]]
 
 
-@pytest.fixture
+@pytest.fixture(scope="package")
+def transactional_db(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
+    """The database for the whole folder: starting what serves it costs more than most of what is tried here.
+
+    It has the name of pytest-django's fixture because that makes it set up the database.
+    """
+    with django_db_blocker.unblock():
+        yield
+        sweep()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _begin_empty() -> None:
+    """Keep the rows of ``api``, which are there for all modules of this package and swept at its end."""
+
+
+@pytest.fixture(scope="package")
 def cast(transactional_db: None) -> Cast:
     """The cast, in a database whose ids begin at 1: made-up requests hit the same rows in every run."""
     restart_ids()
     return make_cast()
 
 
-@pytest.fixture
-def api(cast: Cast, tmp_path: Path) -> Iterator[Api]:
-    with serving(cast, tmp_path) as api:
+@pytest.fixture(scope="package")
+def api(cast: Cast, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
+    with serving(cast, tmp_path_factory.mktemp("servers")) as api:
         yield api
 
 

@@ -11,6 +11,10 @@ from typing import Any
 
 from playwright.sync_api import ConsoleMessage, Locator, Page, Response, expect
 
+from apps.collections.collection.services import collection_create
+from tenancy.models import Membership, Role
+from tenancy.scope import platform_scope, tenant_scope
+from tests.factories import actor_of
 from tests.patience import PATIENCE_S
 
 READY_MS = ANSWER_MS = PATIENCE_S * 1000
@@ -84,7 +88,18 @@ class Portal:
             self.open()
 
     def create_collection(self, name: str) -> None:
-        """Make a collection by its form; its page is open afterwards."""
+        """Make a collection of the member's and open its page; its form is filled in by ``create_by_form``."""
+        with platform_scope():
+            who = Membership.objects.select_related("tenant", "user").get(
+                tenant__slug=self.slug, role=Role.MEMBER
+            )
+        with tenant_scope(who.tenant_id):
+            made = collection_create(tenant=who.tenant, actor=actor_of(who), name=name)
+        self.open(f"collections/{made.pk}/")
+        expect(self.page.get_by_text("Add your first documents")).to_be_visible()
+
+    def create_by_form(self, name: str) -> None:
+        """Make a collection as a person does; its page is open afterwards."""
         self.open("collections/")
         self.page.get_by_role("link", name=re.compile("New collection|Create the first")).last.click()
         self.page.get_by_label("Name").fill(name)

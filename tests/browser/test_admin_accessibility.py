@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any
 
 from django.urls import reverse
-from playwright.sync_api import Page, ViewportSize
+from playwright.sync_api import Page
 
 from apps.tools.models import ToolGrant
 from apps.tools.permissions.services import grant_create
@@ -15,24 +14,15 @@ from tenancy.models import ApiKey
 from tenancy.scope import tenant_scope
 from tenancy.services import api_key_create
 from tests.browser.conftest import sign_in
-from tests.browser.test_accessibility import examine
+from tests.browser.test_accessibility import Looking
 from tests.cast import Cast
 from tests.nightly import NIGHTLY
 
-Look = tuple[Literal["light", "dark"], ViewportSize]
-WIDE: ViewportSize = {"width": 1440, "height": 900}
-NARROW: ViewportSize = {"width": 390, "height": 844}
-LOOKS: tuple[Look, ...] = (("light", WIDE), ("dark", NARROW), ("dark", WIDE), ("light", NARROW))
 WHOLE = {"index", "app", "list"}
 FRAME = [["#nav-sidebar"]]
 """The list of all models, on every page but the index: looked at on the pages of ``WHOLE``, on the others at night."""
 # The admin's scripts build their fields in calls that jQuery makes one after another, at times after the page's load.
 BUILT = "() => new Promise((done) => window.django?.jQuery ? django.jQuery(() => setTimeout(done)) : done())"
-
-
-def shown_looks() -> tuple[Look, ...]:
-    """Return the looks to try: two opposite ones, or all where somebody collects pictures."""
-    return LOOKS if os.environ.get("SCREENSHOT_FOLDER") else LOOKS[:2]
 
 
 def rows(cast: Cast) -> tuple[ToolGrant, ApiKey]:
@@ -61,6 +51,7 @@ def test_every_kind_of_admin_page_passes_axe(new_page: Callable[..., Page], cast
         "list": at("tenancy_apikey_changelist"),
         "list-filtered": at("tenancy_membership_changelist") + "?role__exact=owner&q=example",
         "list-empty": at("tenancy_invite_changelist") + "?q=nobody",
+        "list-documents": at("collections_document_changelist"),
         "list-dates": at("tenancy_auditevent_changelist"),
         "form": at("tools_toolgrant_change", grant.pk),
         "form-readonly": at("tenancy_apikey_change", key.pk),
@@ -77,34 +68,33 @@ def test_every_kind_of_admin_page_passes_axe(new_page: Callable[..., Page], cast
     }
     problems: list[str] = []
     page = new_page(bypass_csp=True)
+    looking = Looking(page, problems)
     sign_in(page, boss.email)
     for name, path in paths.items():
         page.goto(path)
         assert page.locator("#content h1").count() == 1, name
-        looked(page, name, problems)
+        looked(looking, name)
+    looking.turn("light-1440")  # by mouse
     page.goto(paths["list"])
     page.locator("input.action-select").first.check()
     page.locator("select[name=action]").select_option("revoke")
-    looked(page, "list-action", problems)
+    looked(looking, "list-action")
+    looking.turn("light-1440")
     page.goto(at("tools_toolgrant_changelist"))
     page.locator("input.action-select").first.check()
     if page.locator("select[name=action] option[value=delete_selected]").count():
         page.locator("select[name=action]").select_option("delete_selected")
         page.locator("button[name=index]").click()
-        looked(page, "delete-many", problems)
+        looked(looking, "delete-many")
+    looking.turn("light-1440")
     page.goto(paths["form-person"])
     page.get_by_label("Email").first.fill("no address")
     page.locator("input[name=_continue]").click()
-    looked(page, "form-errors", problems)
+    looked(looking, "form-errors")
     assert not problems, "\n".join(problems)
 
 
-def looked(page: Page, name: str, problems: list[str]) -> None:
+def looked(looking: Looking, name: str) -> None:
     """Examine the page that is open in each look."""
-    page.evaluate(BUILT)
-    for scheme, size in shown_looks():
-        page.emulate_media(color_scheme=scheme)
-        page.set_viewport_size(size)
-        without = () if NIGHTLY or name in WHOLE else FRAME
-        examine(page, f"admin-{name}", f"{scheme}-{size['width']}", problems, without=without)
-    page.set_viewport_size(WIDE)
+    looking.page.evaluate(BUILT)
+    looking.here(f"admin-{name}", () if NIGHTLY or name in WHOLE else FRAME)

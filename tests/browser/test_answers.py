@@ -19,7 +19,7 @@ from apps.conversations.turns import conversations
 from runs.models import Run, RunStatus, RunStep, ToolCall
 from tenancy.scope import tenant_scope
 from tests.browser.conftest import sign_in
-from tests.browser.test_accessibility import NARROW, WIDE, examine
+from tests.browser.test_accessibility import ALL_LOOKS, LOOKS, examine
 from tests.cast import Cast
 from tests.conversations.support import make_library
 
@@ -130,22 +130,11 @@ def answered(cast: Cast) -> Conversation:
     return conversation
 
 
-@pytest.mark.parametrize(
-    ("look", "options"),
-    [
-        ("light-1440", {"viewport": WIDE, "color_scheme": "light"}),
-        ("dark-390", {"viewport": NARROW, "color_scheme": "dark", "has_touch": True}),
-        ("dark-1440", {"viewport": WIDE, "color_scheme": "dark"}),
-        ("light-390", {"viewport": NARROW, "color_scheme": "light", "has_touch": True}),
-    ],
-    ids=["light-wide", "dark-narrow", "dark-wide", "light-narrow"],
-)
-def test_panel_plan_and_trace_are_readable(
-    new_page: Callable[..., Page], cast: Cast, look: str, options: dict[str, Any]
-) -> None:
+@pytest.mark.parametrize("look", LOOKS)
+def test_panel_plan_and_trace_are_readable(new_page: Callable[..., Page], cast: Cast, look: str) -> None:
     problems: list[str] = []
     conversation = answered(cast)
-    page = new_page(bypass_csp=True, **options)
+    page = new_page(bypass_csp=True, **ALL_LOOKS[look])
     sign_in(page, cast.user("member").email)
     page.goto(f"/t/{cast.tenant.slug}/chat/{conversation.pk}/")
     article = page.locator(".asst")

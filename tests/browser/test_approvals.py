@@ -16,7 +16,7 @@ from apps.tools.policy.engine import Subject
 from tenancy.scope import tenant_scope
 from tests.browser.conftest import sign_in
 from tests.browser.portal import READY_MS, Portal, paper
-from tests.browser.test_accessibility import LOOKS, examine
+from tests.browser.test_accessibility import Looking
 from tests.cast import Cast
 from webhooks.services import delivery_failed, webhook_create, webhook_ping
 
@@ -81,25 +81,20 @@ def test_pages_pass_axe_and_fit_the_window(asked: Portal, new_page: Callable[...
     expect(asked.page.locator(".decide")).to_have_count(1, timeout=READY_MS)
     _limits_and_webhooks(cast)
     base = f"/t/{asked.slug}"
-    for look, options in LOOKS.items():
-        owner = new_page(bypass_csp=True, **options)
-        sign_in(owner, cast.user("owner").email)
-        owner.goto(f"{base}/tools/approvals/")
-        examine(owner, "approvals", look, problems)
-        owner.locator(".inbox a").first.click()
-        examine(owner, "approval", look, problems)
-        for name in ("tools/limits", "settings/webhooks", "tools/approvals/?box=decided"):
-            owner.goto(f"{base}/{name.rstrip('/')}{'' if '?' in name else '/'}")
-            examine(owner, re.sub(r"\W+", "-", name), look, problems)
-        owner.goto(f"{base}/settings/webhooks/")
-        owner.locator(".tbl a").first.click()
-        examine(owner, "webhook", look, problems)
-        member = new_page(bypass_csp=True, **options)
-        sign_in(member, cast.user("member").email)
-        member.goto(asked.page.url)
-        examine(member, "chat-waiting", look, problems)
-        member.goto(f"{base}/tools/approvals/?box=waiting")
-        examine(member, "approvals-waiting", look, problems)
+    owner = Looking(new_page(bypass_csp=True), problems)
+    sign_in(owner.page, cast.user("owner").email)
+    owner.at({"approvals": f"{base}/tools/approvals/"})
+    owner.page.locator(".inbox a").first.click()
+    owner.page.wait_for_url(re.compile(r"/approvals/\d+/"))
+    owner.here("approval")
+    paths = ("tools/limits/", "tools/approvals/?box=decided", "settings/webhooks/")
+    owner.at({re.sub(r"\W+", "-", path): f"{base}/{path}" for path in paths})
+    owner.page.locator(".tbl a").first.click()
+    owner.page.wait_for_url(re.compile(r"/webhooks/\d+/"))
+    owner.here("webhook")
+    member = Looking(new_page(bypass_csp=True), problems)
+    sign_in(member.page, cast.user("member").email)
+    member.at({"chat-waiting": asked.page.url, "approvals-waiting": f"{base}/tools/approvals/?box=waiting"})
     assert problems == []
 
 

@@ -24,20 +24,42 @@ def file(name: str, content: bytes) -> Any:
     return {"name": name, "mimeType": "application/octet-stream", "buffer": content}
 
 
-def test_rows_become_ready_side_by_side_when_two_files_are_uploaded(portal: Portal) -> None:
-    portal.create_collection("Two at once")
+def test_rows_of_both_tabs_follow_when_files_are_uploaded_side_by_side_and_twice_and_deleted(
+    portal: Portal,
+) -> None:
+    page = portal.page
+    stats = page.locator("#collection-stats")
+    portal.create_collection("Shared view")
     portal.upload(
         file("rules.pdf", paper(title="Rules of entry", paragraphs=RULES)),
         file("notes.md", b"# Notes\n\nThe notice period is thirty days from the first of the month.\n"),
     )
     portal.expect_ready("rules.pdf", "notes.md")
-    expect(portal.page.locator("#collection-stats")).to_contain_text("Documents 2")
-    beside = portal.page.locator("#collection-links [aria-current]")
-    expect(beside).to_contain_text("Two at once")
+    expect(stats).to_contain_text("Documents 2")
+    beside = page.locator("#collection-links [aria-current]")
+    expect(beside).to_contain_text("Shared view")
     expect(beside).to_contain_text("2 documents")
-    live = portal.page.locator("#documents").inner_text()
-    portal.page.reload()
-    assert sorted(portal.page.locator("#documents").inner_text().split("\n")) == sorted(live.split("\n"))
+    live = page.locator("#documents").inner_text()
+    page.reload()
+    assert sorted(page.locator("#documents").inner_text().split("\n")) == sorted(live.split("\n"))
+
+    same = b"# Same\n\nThe same words, twice over, count as one document.\n"
+    portal.upload(file("same.md", same), file("same.md", same))
+    expect(portal.row("same.md")).to_have_count(1)
+    portal.expect_ready("same.md")
+    portal.upload(file("same.md", same))
+    expect(page.locator("#uploads li")).to_have_count(0)
+    page.reload()
+    expect(page.locator("#documents tr")).to_have_count(3)
+    expect(stats).to_contain_text("Documents 3")
+
+    other = Portal(page.context.new_page(), portal.slug)
+    other.page.goto(page.url)
+    page.on("dialog", lambda dialog: dialog.accept())
+    page.get_by_role("button", name="Delete same.md").click()
+    for tab in (portal, other):
+        expect(tab.row("same.md")).to_have_count(0)
+    expect(stats).to_contain_text("Documents 2")
 
 
 def test_stages_and_counts_move_without_a_reload_when_a_document_is_read(portal: Portal) -> None:
@@ -123,40 +145,6 @@ def test_upload_waits_for_a_retry_when_the_line_is_down(portal: Portal) -> None:
     queue.get_by_role("button", name="Retry: late.md").click()
     portal.expect_ready("late.md")
     expect(portal.page.locator("#uploads li")).to_have_count(0)
-
-
-def test_row_stays_one_when_the_same_file_is_uploaded_twice(portal: Portal) -> None:
-    portal.create_collection("Twins")
-    same = b"# Same\n\nThe same words, twice over, count as one document.\n"
-    portal.upload(file("same.md", same), file("same.md", same))
-    expect(portal.page.locator("#documents tr")).to_have_count(1)
-    portal.expect_ready("same.md")
-    portal.upload(file("same.md", same))
-    expect(portal.page.locator("#uploads li")).to_have_count(0)
-    portal.page.reload()
-    expect(portal.page.locator("#documents tr")).to_have_count(1)
-    expect(portal.page.locator("#collection-stats")).to_contain_text("Documents 1")
-
-
-def test_row_and_counts_go_when_a_document_is_deleted(portal: Portal) -> None:
-    portal.create_collection("Short-lived")
-    portal.upload(file("gone.md", b"# Gone\n\nThis will be deleted in a moment.\n"))
-    portal.expect_ready("gone.md")
-    portal.page.on("dialog", lambda dialog: dialog.accept())
-    portal.page.get_by_role("button", name="Delete gone.md").click()
-    expect(portal.row("gone.md")).to_have_count(0)
-    expect(portal.page.locator("#collection-stats")).to_contain_text("Documents 0")
-
-
-def test_second_tab_follows_when_a_file_is_uploaded_in_the_first(portal: Portal) -> None:
-    portal.create_collection("Shared view")
-    portal.upload(file("one.md", b"# One\n\nThe first of two.\n"))
-    portal.expect_ready("one.md")
-    other = Portal(portal.page.context.new_page(), portal.slug)
-    other.page.goto(portal.page.url)
-    portal.page.on("dialog", lambda dialog: dialog.accept())
-    portal.page.get_by_role("button", name="Delete one.md").click()
-    expect(other.row("one.md")).to_have_count(0)
 
 
 def test_viewer_may_look_but_not_touch(new_page: Any, cast: Cast) -> None:

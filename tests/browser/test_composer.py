@@ -11,82 +11,86 @@ from tests.browser.portal import Portal, assert_like_fresh
 SHORT = "fake-search-words40-gap15"
 
 
-def test_turn_is_one_when_a_question_is_sent_twice_at_once(portal: Portal) -> None:
-    portal.ask("First question", SHORT)
-    portal.wait_end()
-    portal.box.fill("Asked twice")
-    portal.page.evaluate(
-        "() => { const f = document.getElementById('composer'); f.requestSubmit(); f.requestSubmit(); }"
-    )
-    portal.wait_end()
-    expect(portal.turns).to_have_count(2)
-    portal.page.reload()
-    expect(portal.turns).to_have_count(2)
+TWICE = "() => { const f = document.getElementById('composer'); f.requestSubmit(); f.requestSubmit(); }"
 
 
-def test_conversation_is_one_when_the_first_question_is_sent_twice_at_once(portal: Portal) -> None:
+def test_turn_is_one_when_it_is_sent_twice_or_its_answer_is_lost_or_the_line_is_down(portal: Portal) -> None:
+    """One conversation for all of it, begun by a question that is sent twice at once."""
+    page = portal.page
     portal.choose_model(f"compatible/{SHORT}")
     portal.box.fill("Started twice")
-    portal.page.evaluate(
-        "() => { const f = document.getElementById('composer'); f.requestSubmit(); f.requestSubmit(); }"
-    )
-    portal.page.wait_for_url(re.compile(r"/chat/\d+/"))
+    page.evaluate(TWICE)
+    page.wait_for_url(re.compile(r"/chat/\d+/"))
+    page.wait_for_load_state()
     portal.wait_end()
-    recent = portal.page.get_by_role("navigation", name="Recent conversations").first
+    recent = page.get_by_role("navigation", name="Recent conversations").first
     expect(recent.get_by_role("link")).to_have_count(1)
 
-
-def test_turn_is_one_when_the_answer_to_the_post_is_lost(portal: Portal) -> None:
-    portal.ask("First question", SHORT)
+    portal.box.fill("Asked twice")
+    page.evaluate(TWICE)
     portal.wait_end()
+    expect(portal.turns).to_have_count(2)
+    page.reload()
+    expect(portal.turns).to_have_count(2)
 
     def swallow(route: Route) -> None:
         route.fetch()  # the server takes the question, the browser never hears of it
         route.abort()
 
-    portal.page.route("**/turns/", swallow, times=1)
+    page.route("**/turns/", swallow, times=1)
     portal.box.fill("Was it sent?")
     portal.box.press("Enter")
-    alert = portal.page.locator("#composer-error")
+    alert = page.locator("#composer-error")
     expect(alert).to_contain_text("could not be reached")
     alert.get_by_role("button", name="Retry").click()
-    expect(portal.turns).to_have_count(2)
+    expect(portal.turns).to_have_count(3)
     portal.wait_end()
-    assert_like_fresh(portal)
 
-
-def test_text_stays_with_a_retry_when_the_browser_is_offline(portal: Portal) -> None:
-    portal.ask("First question", SHORT)
-    portal.wait_end()
-    portal.page.context.set_offline(True)
+    page.context.set_offline(True)
     portal.box.fill("Sent into the void")
     portal.box.press("Enter")
-    alert = portal.page.locator("#composer-error")
     expect(alert).to_contain_text("could not be reached")
     expect(portal.box).to_have_value("Sent into the void")
-    portal.page.context.set_offline(False)
+    page.context.set_offline(False)
     alert.get_by_role("button", name="Retry").click()
     expect(portal.turns.last.locator(".user")).to_have_text("Sent into the void")
     portal.wait_end()
-    expect(portal.turns).to_have_count(2)
+    expect(portal.turns).to_have_count(4)
     expect(portal.box).to_have_value("")
     assert_like_fresh(portal)
 
 
-def test_text_stays_with_a_retry_when_the_server_fails(portal: Portal) -> None:
+def test_text_stays_when_an_input_method_composes_and_after_a_reload_and_when_the_server_fails(
+    portal: Portal,
+) -> None:
+    page = portal.page
     portal.choose_model(f"compatible/{SHORT}")
-    portal.page.route(
-        "**/chat/new/", lambda route: route.fulfill(status=500, body="<html>broken</html>"), times=1
-    )
-    portal.box.fill("Will this get through?")
+    portal.box.fill("にほん")
+    for event in ("{isComposing: true}", "{keyCode: 229}"):
+        page.evaluate(
+            "() => document.querySelector('#composer textarea').dispatchEvent(new KeyboardEvent('keydown',"
+            f" Object.assign({{key: 'Enter', bubbles: true, cancelable: true}}, {event})))"
+        )
+    portal.box.press("Shift+Enter")
+    expect(portal.box).to_have_value("にほん\n")
+    expect(page.locator(".user")).to_have_count(0)
+
+    portal.box.fill("Half a thought")
+    page.reload()
+    expect(portal.box).to_have_value("Half a thought")
+    portal.choose_model(f"compatible/{SHORT}")
+    page.route("**/chat/new/", lambda route: route.fulfill(status=500, body="<html>broken</html>"), times=1)
     portal.box.press("Enter")
-    alert = portal.page.locator("#composer-error")
+    alert = page.locator("#composer-error")
     expect(alert).to_contain_text("(500)")
-    expect(portal.box).to_have_value("Will this get through?")
+    expect(portal.box).to_have_value("Half a thought")
     alert.get_by_role("button", name="Retry").click()
-    portal.page.wait_for_url(re.compile(r"/chat/\d+/"))
-    expect(portal.turns.last.locator(".user")).to_have_text("Will this get through?")
+    page.wait_for_url(re.compile(r"/chat/\d+/"))
+    expect(portal.turns.last.locator(".user")).to_have_text("Half a thought")
+    expect(portal.box).to_have_value("")
     portal.wait_end()
+    portal.open()
+    expect(portal.box).to_have_value("")
 
 
 def test_cause_and_request_id_are_shown_and_the_question_can_be_asked_again_when_the_model_fails(
@@ -105,28 +109,3 @@ def test_cause_and_request_id_are_shown_and_the_question_can_be_asked_again_when
     expect(portal.turns.last.locator(".user")).to_have_text("Will the model answer?")
     expect(portal.turns.last.get_by_role("alert")).to_have_count(0)
     assert_like_fresh(portal)
-
-
-def test_draft_is_there_when_the_page_is_reloaded(portal: Portal) -> None:
-    portal.box.fill("Half a thought")
-    portal.page.reload()
-    expect(portal.box).to_have_value("Half a thought")
-    portal.choose_model(f"compatible/{SHORT}")
-    portal.box.press("Enter")
-    portal.page.wait_for_url(re.compile(r"/chat/\d+/"))
-    expect(portal.box).to_have_value("")
-    portal.wait_end()
-    portal.open()
-    expect(portal.box).to_have_value("")
-
-
-def test_enter_sends_nothing_when_an_input_method_composes(portal: Portal) -> None:
-    portal.box.fill("にほん")
-    for event in ("{isComposing: true}", "{keyCode: 229}"):
-        portal.page.evaluate(
-            "() => document.querySelector('#composer textarea').dispatchEvent(new KeyboardEvent('keydown',"
-            f" Object.assign({{key: 'Enter', bubbles: true, cancelable: true}}, {event})))"
-        )
-    portal.box.press("Shift+Enter")
-    expect(portal.box).to_have_value("にほん\n")
-    expect(portal.page.locator(".user")).to_have_count(0)

@@ -12,8 +12,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import sign_in
-from tests.browser.test_accessibility import examine
-from tests.browser.test_admin_accessibility import WIDE, shown_looks
+from tests.browser.test_accessibility import Looking
 from tests.cast import Cast
 from web.oauth.clients import client_register
 
@@ -69,20 +68,16 @@ def test_member_connects_an_application_and_disconnects_it(
     expect(row).to_contain_text("Run the tools you can run")
 
     problems: list[str] = []
-    looking = new_page(bypass_csp=True)
-    sign_in(looking, cast.user("member").email)
-    for name, path in {
-        "consent": question,
-        "consent-refused": question + "&state=y",
-        "connections": settings,
-        "profile": "/profile/",
-    }.items():
-        looking.goto(path)
-        for scheme, size in shown_looks():
-            looking.emulate_media(color_scheme=scheme)
-            looking.set_viewport_size(size)
-            examine(looking, name, f"{scheme}-{size['width']}", problems)
-        looking.set_viewport_size(WIDE)
+    looking = Looking(new_page(bypass_csp=True), problems)
+    sign_in(looking.page, cast.user("member").email)
+    looking.at(
+        {
+            "consent": question,
+            "consent-refused": question + "&state=y",
+            "connections": settings,
+            "profile": "/profile/",
+        }
+    )
     assert not problems, "\n".join(problems)
 
     row.get_by_role("button", name="Disconnect").click()

@@ -1,56 +1,42 @@
 """Every page of the permission matrix: axe finds nothing, nothing is wider than the window.
 
-A new page is looked at as soon as it has its row there: once, one in light on a desk, the next in the dark on a phone, and so on.
-`make test-nightly` gives each page all four looks, those too that test_accessibility.py looks at with more on them.
+A new page is looked at as soon as it has its row there: once, ten of them in light on a desk, the next ten in the dark on a
+phone, and so on.
+`make test-nightly` gives each page all four looks, those too that other tests look at with more on them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import cycle
-from typing import Any
 from urllib.parse import urlencode
 
 from django.urls import reverse
 from playwright.sync_api import Error, Page
 
 from tests.browser.conftest import sign_in_by_form
-from tests.browser.test_accessibility import NARROW, WIDE, examine
+from tests.browser.test_accessibility import ALL_LOOKS, Looking, examine
 from tests.nightly import NIGHTLY
 from tests.permissions.rows import PERSONAL, PORTAL
 from tests.permissions.test_matrix import url_arguments
 from tests.permissions.world import Side
 
-LOOKS: dict[str, tuple[Any, Any]] = {
-    "light-1440": (WIDE, "light"),
-    "dark-390": (NARROW, "dark"),
-    "dark-1440": (WIDE, "dark"),
-    "light-390": (NARROW, "light"),
-}
 LOOKED_AT = {
+    *(f"assistants:{name}" for name in ("create", "detail", "list", "version")),
     *(
-        "assistants:create",
-        "assistants:detail",
-        "assistants:list",
-        "assistants:version",
-        "collections:chunks",
+        f"collections:{name}"
+        for name in ("chunks", "create", "detail", "document", "list", "search", "settings")
     ),
-    *(
-        "collections:create",
-        "collections:detail",
-        "collections:list",
-        "collections:search",
-        "collections:settings",
-    ),
-    *(
-        "collections:document",
-        "conversations:detail",
-        "conversations:home",
-        "tools:catalog",
-        "tools:tool",
-        "web:profile",
-    ),
+    *(f"conversations:{name}" for name in ("detail", "home", "prompts", "prompt-create")),
+    *(f"conversations:settings-{name}" for name in ("instructions", "memory")),
+    "sso:settings-sign-in",
+    *(f"tools:{name}" for name in ("approval", "approvals", "catalog", "settings-limits", "tool")),
+    "web:profile",
+    *(f"web:settings-{name}" for name in ("connections", "webhook", "webhooks")),
 }
+"""What other tests of this folder look at in two looks, with more on the page."""
+RUN = 10
+"""Pages in one look after the other: each change draws the page that is open again, and is for nothing."""
 FRAME = [[".side"], ["dialog"]]
 """What is the same on every page, and looked at in test_accessibility.py."""
 
@@ -60,17 +46,17 @@ def test_every_page_of_the_matrix_passes_axe_and_fits_the_window(
 ) -> None:
     problems: list[str] = []
     side = Side()
-    page = new_page(bypass_csp=True)
+    page = new_page(bypass_csp=True, reduced_motion="reduce")
     sign_in_by_form(page, side.user("owner").email)
-    each = [LOOKS] if NIGHTLY else [{name: look} for name, look in LOOKS.items()]
-    looks = cycle(each)
+    looking = Looking(page, problems)
+    looks = cycle([list(ALL_LOOKS)] if NIGHTLY else [[look] for look in ALL_LOOKS for _ in range(RUN)])
     seen = set() if NIGHTLY else set(LOOKED_AT)
     for name, path in [
         ("web:offline", reverse("web:offline")),  # of nobody, so in neither list
         *((n, reverse(n)) for n, how in PERSONAL.items() if "args" not in how),
         *matrix_paths(side),
     ]:
-        if name not in seen and looked_at(page, name, path, next(looks), problems):
+        if name not in seen and looked_at(looking, name, path, next(looks)):
             seen.add(name)
     assert {"datasets:detail", "evaluations:compare", "web:settings-budgets"} <= seen
     assert {"web:notices", "web:settings-notices", "web:offline"} <= seen
@@ -89,20 +75,19 @@ def matrix_paths(side: Side) -> Iterator[tuple[str, str]]:
         yield row.url, reverse(row.url, kwargs=arguments) + (f"?{given}" if given else "")
 
 
-def looked_at(page: Page, name: str, path: str, looks: dict[str, Any], problems: list[str]) -> bool:
+def looked_at(looking: Looking, name: str, path: str, looks: list[str]) -> bool:
     """Examine a page; tell whether it is one, and not a piece of a page, a picture or a file."""
-    for look, (size, scheme) in looks.items():
+    for look in looks:
         # Before the page comes, so that no colour is on its way to another while it is measured.
-        page.set_viewport_size(size)
-        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+        looking.turn(look)
         try:
-            answer = page.goto(path)
+            answer = looking.page.goto(path)
         except Error as error:
             if "Download is starting" in error.message:
                 return False
             raise
         is_page = "text/html" in (answer.headers if answer else {}).get("content-type", "")
-        if not is_page or not page.evaluate("document.doctype !== null"):
+        if not is_page or not looking.page.evaluate("document.doctype !== null"):
             return False
-        examine(page, name.replace(":", "-"), look, problems, without=FRAME)
+        examine(looking.page, name.replace(":", "-"), look, looking.problems, without=FRAME)
     return True

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import math
 from collections.abc import Callable
-from typing import Any
 from uuid import uuid4
 
 from django.db import transaction
@@ -18,7 +17,7 @@ from basics.pictures import picture_clean
 from runs.models import Run, RunStatus, ToolCall
 from tenancy.scope import tenant_scope
 from tests.browser.conftest import sign_in
-from tests.browser.test_accessibility import NARROW, WIDE, examine
+from tests.browser.test_accessibility import ALL_LOOKS, LOOKS, WIDE, examine
 from tests.cast import Cast
 from toolloop.tools.charting import Chart, chart_made
 
@@ -111,12 +110,8 @@ def test_charts_and_pictures_are_readable_and_worked_by_keyboard(
 ) -> None:
     problems: list[str] = []
     conversation = answered(cast)
-    looks: list[tuple[str, dict[str, Any]]] = [
-        ("light-1440", {"viewport": WIDE, "color_scheme": "light"}),
-        ("dark-390", {"viewport": NARROW, "color_scheme": "dark", "has_touch": True}),
-    ]
-    for look, options in looks:
-        page = new_page(bypass_csp=True, **options)
+    for look in LOOKS:
+        page = new_page(bypass_csp=True, **ALL_LOOKS[look])
         sign_in(page, cast.user("member").email)
         page.goto(f"/t/{cast.tenant.slug}/chat/{conversation.pk}/")
         expect(page.locator(".work .graph")).to_have_count(3)

@@ -48,7 +48,7 @@ def test_answer_leads_to_the_marked_passage_when_a_new_user_asks_about_an_upload
     portal: Portal, site: Site
 ) -> None:
     portal.watch()
-    portal.create_collection("Entry rules")
+    portal.create_by_form("Entry rules")
     content = paper(title="Rules of entry", paragraphs=RULES)
     portal.upload({"name": "rules.pdf", "mimeType": "application/pdf", "buffer": content})
     portal.expect_ready("rules.pdf")

@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 
 from tests.browser.conftest import Site
 from tests.browser.portal import Portal
-from tests.browser.test_accessibility import LOOKS, examine
+from tests.browser.test_accessibility import Looking
 
 
 def _reply(body: dict[str, Any]) -> str | list[dict[str, Any]]:
@@ -22,12 +22,11 @@ def test_memory_is_switched_on_used_undone_and_erased(portal: Portal, site: Site
     page = portal.page
     problems: list[str] = []
 
+    looking = Looking(page, problems)
+
     def look(name: str) -> None:
-        for key, options in LOOKS.items():
-            page.set_viewport_size(options["viewport"])
-            page.emulate_media(color_scheme=options["color_scheme"])
-            examine(page, name, key, problems)
-        page.set_viewport_size({"width": 1440, "height": 900})
+        looking.here(name)
+        looking.turn("light-1440")
 
     site.model_server.replies["fake-said"] = _reply
     portal.open("chat/")

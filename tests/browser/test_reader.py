@@ -52,7 +52,9 @@ def test_passage_is_found_by_its_new_words_when_it_is_edited_and_comes_back(port
     expect(page.get_by_role("button", name="Include in search")).to_be_visible()
 
 
-def test_links_lead_from_passage_to_passage_and_code_to_its_callers(portal: Portal) -> None:
+def test_links_lead_from_passage_to_passage_and_code_to_its_callers_and_the_bench_tells_of_a_search(
+    portal: Portal,
+) -> None:
     portal.create_collection("Linked")
     portal.upload(file("rules.md", RULEBOOK), file("duty.py", CODE))
     portal.expect_ready("rules.md", "duty.py")
@@ -75,12 +77,6 @@ def test_links_lead_from_passage_to_passage_and_code_to_its_callers(portal: Port
     graph.get_by_role("link", name=re.compile("rate")).click()
     expect(page.locator(".chunk")).to_contain_text("Return the rate of duty")
 
-
-def test_bench_tells_how_a_search_went_and_keeps_the_question(portal: Portal) -> None:
-    portal.create_collection("Bench")
-    portal.upload(file("rules.md", RULEBOOK), file("duty.py", CODE))
-    portal.expect_ready("rules.md", "duty.py")
-    page = portal.page
     page.get_by_role("link", name="Search test").click()
     page.get_by_role("searchbox").last.fill("proof of origin of lot 7")
     page.get_by_text("Filters and settings").click()

@@ -13,8 +13,7 @@ from playwright.sync_api import Page, Request, expect
 
 from sso.saml.services import saml_connection_set
 from tests.browser.conftest import sign_in
-from tests.browser.test_accessibility import examine
-from tests.browser.test_admin_accessibility import shown_looks
+from tests.browser.test_accessibility import Looking
 from tests.cast import Cast
 from tests.sso.conftest import domain_have
 from tests.sso.saml_provider import Asked, SamlProvider, encoded
@@ -97,11 +96,7 @@ def test_owner_adds_a_provider_and_reads_its_addresses(new_page: Callable[..., P
     expect(page.get_by_text("never used")).to_be_visible()
 
     problems: list[str] = []
-    looking = new_page(bypass_csp=True)
-    sign_in(looking, cast.user("owner").email)
-    looking.goto(f"/t/{cast.tenant.slug}/settings/sign-in/")
-    for scheme, size in shown_looks():
-        looking.emulate_media(color_scheme=scheme)
-        looking.set_viewport_size(size)
-        examine(looking, "saml", f"{scheme}-{size['width']}", problems)
+    looking = Looking(new_page(bypass_csp=True), problems)
+    sign_in(looking.page, cast.user("owner").email)
+    looking.at({"saml": f"/t/{cast.tenant.slug}/settings/sign-in/"})
     assert not problems, "\n".join(problems)

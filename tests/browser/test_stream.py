@@ -77,14 +77,6 @@ def assert_calm(portal: Portal) -> None:
     assert seen["doubled"] == []
 
 
-def test_page_equals_a_fresh_one_when_an_answer_was_streamed(asked: Portal) -> None:
-    asked.ask("What is the notice period?", LONG)
-    asked.wait_end()
-    assert_calm(asked)
-    assert_whole(asked)
-    expect(asked.page.locator("[aria-label=Answering]")).to_have_count(0)
-
-
 def test_answer_goes_on_when_the_page_is_reloaded_twice(asked: Portal, site: Site) -> None:
     asked.ask("What is the notice period?", HELD)
     for words in (5, 30):
@@ -247,14 +239,14 @@ def test_text_so_far_is_kept_when_the_answer_is_stopped_by_its_button(asked: Por
     _stopped(asked, site, lambda: asked.page.get_by_role("button", name="Stop answering").click())
 
 
-def test_text_so_far_is_kept_when_the_answer_is_stopped_by_escape(asked: Portal, site: Site) -> None:
-    _stopped(asked, site, lambda: asked.page.keyboard.press("Escape"))
-
-
-def test_next_question_can_be_asked_when_the_answer_before_was_stopped(asked: Portal, site: Site) -> None:
+def test_next_answer_streams_whole_when_the_one_before_was_stopped_by_escape(
+    asked: Portal, site: Site
+) -> None:
     _stopped(asked, site, lambda: asked.page.keyboard.press("Escape"))
     asked.ask("What is the notice period?", "fake-search-words40-gap15")
     asked.wait_end()
     expect(asked.turns).to_have_count(2)
+    assert_calm(asked)
     assert_whole(asked, 40)
+    expect(asked.page.locator("[aria-label=Answering]")).to_have_count(0)
     assert re.search(r"/chat/\d+/$", asked.page.url)

@@ -204,8 +204,8 @@ class Route:
         waits: returns how many wait by now, where the answer has not begun.
         before: changes the world first.
         is_slow: nothing is waited for; the answer is large, and nobody reads on.
-        is_dear: the test, unlike the benchmark, opens it no more often than it takes to use up the pool: it is another
-            one's twin, or takes long (SDKs, certificates).
+        is_dear: by day the test, unlike the benchmark, opens it no more often than it takes to use up the pool: it is
+            another one's twin, or takes long (SDKs, certificates).
     """
 
     name: str
@@ -256,7 +256,8 @@ def _stream(row: Row) -> Route:
         headers = _by_key(world) if row.url.startswith("api:") else _by_person(world)
         return Request(row.method, reverse(row.url, kwargs=kwargs), headers)
 
-    return Route(row.url, (row.url,), ask, begins=True, before=_KEPT_OPEN.get(row.url))
+    is_twin = row.url not in ("conversations:run-stream", "api:runs-events")
+    return Route(row.url, (row.url,), ask, begins=True, before=_KEPT_OPEN.get(row.url), is_dear=is_twin)
 
 
 # --- what waits for a worker, and what waits for a server -----------------------------------------
