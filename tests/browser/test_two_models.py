@@ -57,7 +57,7 @@ def test_two_models_answer_side_by_side_and_one_is_kept(
     expect(side(portal, 1)).to_contain_text("Stopped")
     site.model_server.release()
     portal.wait_end()
-    total, moves = moved(page)
+    total, moves = moved(page, 0)
     assert total <= MOST_SHIFT, moves
     assert_like_fresh(portal)
     shot(page, "two-ended")
