@@ -25,7 +25,7 @@ async def stop_watch(ctx: JobContext, run: Run, stop: asyncio.Event, gone: async
     the database every half second. Runs until cancelled.
     """
     async with hub.subscribe(ctx.tenant_id, stop_topic(run.pk)) as waker:
-        rounds = _rounds_here()
+        rounds = _rounds.setdefault(asyncio.get_running_loop(), _Rounds())
         rounds.add(ctx, waker)
         try:
             while not stop.is_set():
@@ -70,14 +70,6 @@ class _Rounds:
 
 
 _rounds: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Rounds] = weakref.WeakKeyDictionary()
-
-
-def _rounds_here() -> _Rounds:
-    loop = asyncio.get_running_loop()
-    found = _rounds.get(loop)
-    if found is None:
-        found = _rounds[loop] = _Rounds()
-    return found
 
 
 def _is_requested(run_id: int) -> bool:

@@ -53,8 +53,11 @@ from tenancy.services import api_key_create
 from tests.cast import Cast, make_cast
 from tests.permissions.world import make_row
 from tests.servers import Stack, wait_for
-from tests.sweeping import restart_ids, sweep
+from tests.shared_database import transactional_db
+from tests.sweeping import restart_ids
 from webhooks.services import webhook_create
+
+__all__ = ["transactional_db"]
 
 
 @dataclass(frozen=True)
@@ -69,17 +72,6 @@ class Api:
     url: str
     key: str
     ids: dict[str, dict[str, Any]]
-
-
-@pytest.fixture(scope="package")
-def transactional_db(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
-    """The database for the whole folder: starting what serves it costs more than most of what is tried here.
-
-    It has the name of pytest-django's fixture because that makes it set up the database.
-    """
-    with django_db_blocker.unblock():
-        yield
-        sweep()
 
 
 @pytest.fixture(scope="module", autouse=True)

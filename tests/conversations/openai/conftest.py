@@ -17,18 +17,9 @@ from tests.conversations.openai.site import MODELS, SCOPES, SEARCHING, Site
 from tests.fake_provider import running
 from tests.later import later
 from tests.servers import Stack, wait_for
-from tests.sweeping import sweep
+from tests.shared_database import transactional_db
 
-
-@pytest.fixture(scope="package")
-def transactional_db(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
-    """The database for the whole folder: starting what serves it costs more than most of what is tried here.
-
-    It has the name of pytest-django's fixture because that makes it set up the database.
-    """
-    with django_db_blocker.unblock():
-        yield
-        sweep()
+__all__ = ["transactional_db"]
 
 
 @pytest.fixture(scope="module", autouse=True)
