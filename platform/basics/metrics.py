@@ -26,7 +26,7 @@ logger = logging.getLogger(__name__)
 PREFIX: Final = "groundwork_"
 OTHER: Final = "other"
 MOST_SERIES: Final = 2000
-"""Label sets of one instrument; those that come later count as "other", so that no mistake fills a disk."""
+"""Label sets of one instrument; those that come later count under "other", so that no mistake fills a disk."""
 
 _SHARED: Final = "PROMETHEUS_MULTIPROC_DIR"
 _FOLDER: Final = "groundwork-metrics-"
@@ -42,10 +42,19 @@ class Instrument:
         name: without the prefix, with its unit at the end.
         help: what it counts, for people.
         labels: names of its labels, in the order in which values are given.
+        kept: labels with a handful of values, which are told even past ``MOST_SERIES``: alerts read them.
     """
 
-    def __init__(self, name: str, help: str, labels: Sequence[str] = ()) -> None:  # noqa: A002 - Prometheus's own word
+    def __init__(
+        self,
+        name: str,
+        help: str,  # noqa: A002 - Prometheus's own word
+        labels: Sequence[str] = (),
+        *,
+        kept: Collection[str] = (),
+    ) -> None:
         self.name, self.help, self.labels = PREFIX + name, help, tuple(labels)
+        self._is_kept = tuple(label in kept for label in self.labels)
         self._family: Any = None
         self._children: dict[tuple[str, ...], Any] = {}
         _all.append(self)
@@ -68,7 +77,9 @@ class Instrument:
         found = self._children.get(values)
         if found is None:
             if len(self._children) >= MOST_SERIES:
-                values = tuple(OTHER for _ in values)
+                values = tuple(
+                    v if is_kept else OTHER for v, is_kept in zip(values, self._is_kept, strict=True)
+                )
             found = self.family().labels(*values) if values else self.family()
             self._children[values] = found
         return found
@@ -118,8 +129,16 @@ class Timer(Instrument):
         bounds: in seconds, rising; each is a series for every label set.
     """
 
-    def __init__(self, name: str, help: str, labels: Sequence[str] = (), *, bounds: Sequence[float]) -> None:  # noqa: A002
-        super().__init__(name, help, labels)
+    def __init__(
+        self,
+        name: str,
+        help: str,  # noqa: A002
+        labels: Sequence[str] = (),
+        *,
+        bounds: Sequence[float],
+        kept: Collection[str] = (),
+    ) -> None:
+        super().__init__(name, help, labels, kept=kept)
         self.bounds = tuple(bounds)
 
     def _make(self) -> Any:
@@ -232,6 +251,7 @@ HTTP_SECONDS = Timer(
     "Seconds per request, by route and class of status (2xx, 4xx, ...); for a stream, until it begins.",
     ("route", "status"),
     bounds=(0.05, 0.25, 1.0, 5.0),
+    kept=("status",),  # anyone can ask for each route, in ways that are refused, and fill the bound
 )
 STREAMS_OPEN = Gauge("streams_open", "Runs that are followed right now, by this process's clients.")
 JOBS_ENDED = Counter("jobs_ended", "Background jobs that ended here.", ("kind", "outcome"))

@@ -20,6 +20,7 @@ from django.utils import timezone
 
 from audit.models import AuditStream
 from backups.models import BackupResult
+from basics import metrics
 from blobs.errors import StoreAway
 from blobs.models import PendingBlob
 from blobs.stores import FolderStore, store_open
@@ -370,7 +371,10 @@ def test_clock_that_is_off(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
     moved("GroundworkClockOff", lambda said: abs(of("groundwork_database_clock_offset_seconds")(said)), fault)
 
 
-def test_requests_that_fail(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("most", [metrics.MOST_SERIES, 0], ids=["as-usual", "after-every-route-was-tried"])
+def test_requests_that_fail(cast: Cast, monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    monkeypatch.setattr(metrics, "MOST_SERIES", most)
+    monkeypatch.setattr(metrics.HTTP_SECONDS, "_children", {})
     before = said_here()
 
     def broken(*_: Any) -> None:

@@ -85,7 +85,10 @@ def test_a_session_opens_nothing(token: str) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_requests_are_counted_by_route_and_never_by_address() -> None:
+def test_requests_are_counted_by_route_and_never_by_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        metrics.HTTP_SECONDS, "_children", {}
+    )  # tests before may have asked for each route there is
     cast = make_cast()
     before = said_here()
     browser = Client()
@@ -107,7 +110,9 @@ def test_requests_are_counted_by_route_and_never_by_address() -> None:
     assert "address-of-mine" not in told
 
 
-def test_a_view_that_is_served_by_the_loop_counts_too() -> None:
+def test_a_view_that_is_served_by_the_loop_counts_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metrics.HTTP_SECONDS, "_children", {})
+
     async def answer(request) -> HttpResponse:
         return HttpResponse(status=503)
 
@@ -133,19 +138,25 @@ def said_without_database() -> float:
 
 def test_labels_stay_few_whatever_comes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(metrics, "MOST_SERIES", 3)
-    counter = metrics.Counter("test_few", "Of a test.", ("name",))
+    counter = metrics.Counter("test_few", "Of a test.", ("name", "outcome"), kept=("outcome",))
     try:
         for number in range(50):
-            counter.add(f"name-{number}")
+            counter.add(f"name-{number}", "ok" if number % 5 else "failed")
         found = {
-            s.labels["name"]: s.value
+            (s.labels["name"], s.labels["outcome"]): s.value
             for f in counter.family().collect()
             for s in f.samples
             if s.name.endswith("_total")
         }
     finally:
         metrics._all.remove(counter)
-    assert found == {"name-0": 1, "name-1": 1, "name-2": 1, "other": 47}
+    assert found == {
+        ("name-0", "failed"): 1,
+        ("name-1", "ok"): 1,
+        ("name-2", "ok"): 1,
+        ("other", "ok"): 38,
+        ("other", "failed"): 9,
+    }
 
 
 @pytest.mark.django_db(transaction=True)
