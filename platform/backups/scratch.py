@@ -13,7 +13,7 @@ from django.db import connection
 from psycopg import sql
 
 from backups.errors import BackupBusy
-from tenancy.database.direct import direct_connection
+from tenancy.database.direct import direct_connection, lock_session
 
 _LOCK = 0x73637261746368  # "scratch"
 SCRATCH_BUSY = 75
@@ -41,9 +41,8 @@ def scratch_server_from(server: Server) -> None:
 
 def is_scratch_free() -> bool:
     """Tell whether no process, on whichever machine, has a scratch database of this installation right now."""
-    with direct_connection() as line:
-        row: Any = line.execute("SELECT pg_try_advisory_lock(%s)", [_LOCK]).fetchone()
-        return bool(row[0])  # given back with the connection
+    with lock_session(_LOCK) as line:
+        return line is not None
 
 
 @contextmanager
@@ -77,9 +76,8 @@ def scratch_database() -> Iterator[str]:
         ScratchBusy: another process has one of this installation.
         BackupRefused: neither can be had.
     """
-    with direct_connection() as line:
-        row: Any = line.execute("SELECT pg_try_advisory_lock(%s)", [_LOCK]).fetchone()
-        if not row[0]:
+    with lock_session(_LOCK) as line:
+        if line is None:
             raise ScratchBusy
         made = _created(line)
         if made is None:

@@ -31,7 +31,7 @@ from backups.tables import (
 )
 from blobs.hold import removals_held, removals_hold
 from blobs.references import named
-from tenancy.database.direct import direct_connection
+from tenancy.database.direct import lock_session
 from tenancy.scope import tenant_scope
 
 PART_BYTES = 256 << 20
@@ -46,12 +46,11 @@ def alone() -> Iterator[psycopg.Connection[Any]]:
     Raises:
         BackupBusy: another one is at work.
     """
-    with direct_connection() as line:
+    with lock_session(_LOCK) as line:
+        if line is None:
+            raise BackupBusy
         settings_pin(line)
         session_follow(line)
-        row: Any = line.execute("SELECT pg_try_advisory_lock(%s)", [_LOCK]).fetchone()
-        if not row[0]:
-            raise BackupBusy
         yield line
 
 

@@ -6,8 +6,6 @@ note it in the ledger, close the doors, delete the rows in one transaction, dele
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import timedelta
 
 import psycopg
@@ -29,7 +27,7 @@ from erasure.persons import person_close, person_names_erase, person_refuse, per
 from erasure.reports import KEPT, Report
 from erasure.workspaces import workspace_close, workspace_files_erase, workspace_rows_erase
 from tenancy.actors import Actor
-from tenancy.database.direct import direct_connection
+from tenancy.database.direct import lock_session
 from tenancy.models import Tenant, TenantModel, User
 from tenancy.scope import platform_scope, tenant_scope
 from tenancy.services import audit_record
@@ -214,21 +212,13 @@ def erasure_open(kind: Erasure.Kind, subject: int) -> Erasure | None:
     return Erasure.objects.filter(kind=kind, subject=subject, state__in=OPEN).first()
 
 
-@contextmanager
-def _alone() -> Iterator[bool]:
-    """Let one process of all machines erase at a time; yields whether this is the one."""
-    with direct_connection() as line:
-        row = line.execute("SELECT pg_try_advisory_lock(%s)", [_LOCK]).fetchone()
-        yield bool(row and row[0])
-
-
 def erasures_round() -> int:
     """Carry out what is due, one after the other; returns how many have ended."""
     due = Erasure.objects.filter(state__in=OPEN, due_at__lte=timezone.now())
     if not due.exists():
         return 0
-    with _alone() as is_alone:
-        if not is_alone:
+    with lock_session(_LOCK) as line:
+        if line is None:  # a process of some machine is at it
             return 0
         return sum(erasure_carry_out(pk) for pk in list(due.order_by("due_at").values_list("pk", flat=True)))
 
@@ -381,8 +371,8 @@ def ledger_round() -> int:
     ours = [e for e in back if erasure_open(Erasure.Kind(e.kind), e.subject) is None]
     if not ours:
         return 0
-    with _alone() as is_alone:
-        return ledger_apply(ours) if is_alone else 0
+    with lock_session(_LOCK) as line:
+        return 0 if line is None else ledger_apply(ours)
 
 
 def erasure_list(*, by: User) -> list[Erasure]:

@@ -8,6 +8,8 @@ pooler after all.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import psycopg
@@ -35,6 +37,26 @@ def direct_connection() -> psycopg.Connection[Any]:
         psycopg.Error: the server cannot be reached.
     """
     return psycopg.connect(**direct_params(), autocommit=True)
+
+
+@contextmanager
+def lock_session(number: int) -> Iterator[psycopg.Connection[Any] | None]:
+    """Open a session that has an advisory lock for the length of the block; yields None where another one has it.
+
+    Args:
+        number: of the lock, in this database.
+
+    Raises:
+        psycopg.Error: the server cannot be reached.
+    """
+    with direct_connection() as line:
+        row: Any = line.execute("SELECT pg_try_advisory_lock(%s)", [number]).fetchone()
+        try:
+            yield line if row[0] else None
+        finally:
+            # Not left to the end of the session, which the server may notice after somebody else has asked.
+            with suppress(psycopg.Error):  # the session is gone, and its locks with it
+                line.execute("SELECT pg_advisory_unlock_all()")
 
 
 def pooler_found() -> str:
