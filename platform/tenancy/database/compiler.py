@@ -19,6 +19,7 @@ from django.db.models.sql.query import Query
 from django.db.models.sql.where import AND, WhereNode
 
 from tenancy.database.cursors import scope_wanted
+from tenancy.database.selects import KeptSelects
 
 __all__ = [
     "SQLAggregateCompiler",
@@ -76,7 +77,7 @@ def _tables() -> frozenset[str]:
     return frozenset(model._meta.db_table for model in apps.get_models(True) if _is_tenants(model))
 
 
-class SQLCompiler(base.SQLCompiler):
+class SQLCompiler(KeptSelects):
     """Names the tenant, and groups rows of a tenant's table by both columns of its key.
 
     Django leaves out what depends on the primary key, and takes ``id`` for all of it; Postgres would refuse that.
