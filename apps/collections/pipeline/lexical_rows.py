@@ -6,7 +6,7 @@ from apps.collections.index import terms
 from apps.collections.index.codes import code_kinds, late_note
 from apps.collections.ingestion.lexical import form_for
 from apps.collections.models import Chunk, Collection, Document
-from apps.collections.pipeline.stage import IngestContext, Meter, stage_writing
+from apps.collections.pipeline.stage import IngestContext, Meter, collection_now, stage_writing
 from apps.collections.storage.rows import chunk_indexed_text
 from toolloop.language_detection import language_or_script
 
@@ -59,8 +59,10 @@ def rows_index(
         if done + len(batch) >= document.chunk_count or not batch:
             late_note(document.tenant_id, kinds)
             return tokens, form
-        with stage_writing(ctx, document, is_indexing=True) as (row, locked):
-            terms.rows_write(collection=locked, document_id=row.pk, chunks=tokens, before=(done, known))
+        with stage_writing(ctx, document, is_indexing=True) as row:
+            terms.rows_write(
+                collection=collection_now(row), document_id=row.pk, chunks=tokens, before=(done, known)
+            )
             done += len(batch)
             known += sum(len(one.terms) for one in tokens)
             row.code_form = form

@@ -49,6 +49,7 @@ from apps.collections.pipeline.scans import scans_hand_over, scans_note, scans_w
 from apps.collections.pipeline.stage import (
     IngestContext,
     Meter,
+    collection_now,
     document_announce,
     stage_advance,
     stage_time,
@@ -97,7 +98,7 @@ def document_ingest(ctx: IngestContext, *, document_id: int) -> None:
         try:
             document = _STAGES[Stage(document.stage)](ctx, document)
         except JobYielded:
-            with stage_writing(ctx, document) as (row, _):
+            with stage_writing(ctx, document) as row:
                 stage_time(row, began)
                 row.save(update_fields=["timings", "updated_at"])
             raise
@@ -133,7 +134,7 @@ def _fetch(ctx: IngestContext, document: Document) -> Document:
                 "document and upload the file again."
             ),
         )
-    with stage_writing(ctx, document) as (row, _ledger):
+    with stage_writing(ctx, document) as row:
         stage_advance(row, Stage.PARSE, began)
     return row
 
@@ -156,12 +157,15 @@ def _parse(ctx: IngestContext, document: Document) -> Document:
                 on_tick=ctx.check,
             )
     *first, last = page_parts(extracted)
-    with stage_writing(ctx, document, is_kept=False) as (row, _):
-        Page.objects.filter(document=row).delete()
+    if first:
+        with stage_writing(ctx, document, is_kept=False) as row:
+            Page.objects.filter(document=row).delete()
     for part in first:
-        with stage_writing(ctx, document, is_kept=False) as (row, _):
+        with stage_writing(ctx, document, is_kept=False) as row:
             pages_write(row, extracted, part)
-    with stage_writing(ctx, document) as (row, _):
+    with stage_writing(ctx, document) as row:
+        if not first:
+            Page.objects.filter(document=row).delete()
         pages_write(row, extracted, last)
         row.media_type, row.title = extracted.media_type, extracted.title[:300]
         row.is_paged, row.warnings = extracted.is_paged, list(extracted.warnings)
@@ -206,24 +210,35 @@ def _chunk(ctx: IngestContext, document: Document) -> Document:
     ctx.check()
     fidelity = fidelity_measure(extracted.body_text, (draft.indexed_text for draft in drafts))
     has_rows = terms.has_rows(document.pk)
-    with stage_writing(ctx, document, is_indexing=has_rows, is_kept=False) as (row, locked):
-        terms.document_unindex(collection=locked, document_id=row.pk, is_counted=row.is_live)
-        Chunk.objects.filter(document=row).delete()
-        row.chunk_count, row.vector_count, row.lexical_count = len(drafts), 0, 0
-        row.save(update_fields=["chunk_count", "vector_count", "lexical_count", "updated_at"])
-    meter = Meter(ctx, document)
     last = (len(drafts) - 1) // CHUNK_BATCH * CHUNK_BATCH
+    if has_rows or last:
+        with stage_writing(ctx, document, is_indexing=has_rows, is_kept=False) as row:
+            if has_rows:
+                terms.document_unindex(
+                    collection=collection_now(row), document_id=row.pk, is_counted=row.is_live
+                )
+            _chunks_clear(row, len(drafts))
+            row.save(update_fields=["chunk_count", "vector_count", "lexical_count", "updated_at"])
+    meter = Meter(ctx, document)
     for start in range(0, last, CHUNK_BATCH):
         meter(start, len(drafts))
-        with stage_writing(ctx, document, is_kept=False) as (row, _):
+        with stage_writing(ctx, document, is_kept=False) as row:
             chunks_write(row, drafts[start : start + CHUNK_BATCH])
-    with stage_writing(ctx, document) as (row, _):
+    with stage_writing(ctx, document) as row:
+        if not (has_rows or last):
+            _chunks_clear(row, len(drafts))
         chunks_write(row, drafts[last:])
         row.cover = cover_of(row, extracted)
         row.identifiers_total, row.identifiers_found = fidelity.total, fidelity.kept
         row.metadata = {**row.metadata, "identifiers_lost": list(fidelity.lost)}
         stage_advance(row, Stage.SUMMARISE, began)
     return row
+
+
+def _chunks_clear(row: Document, count: int) -> None:
+    """Begin with no chunks, whatever an earlier attempt has left; the caller saves the row."""
+    Chunk.objects.filter(document=row).delete()
+    row.chunk_count, row.vector_count, row.lexical_count = count, 0, 0
 
 
 def _why_no_chunks(extracted: ExtractedDocument) -> str:
@@ -242,18 +257,23 @@ def _summarise(ctx: IngestContext, document: Document) -> Document:
     began = time.perf_counter()
     meter = Meter(ctx, document)
     collection = Collection.objects.select_related("tenant").get(pk=document.collection_id)
+    by_model = model_summarises(collection)
     for chunks, known in summary_windows(document):
         made = summaries_make(chunks, known)
         ctx.check()
-        with stage_writing(ctx, document) as (row, _):
+        done = chunks[-1].index + 1
+        with stage_writing(ctx, document) as row:
             summaries_write(row, made)
-            done = chunks[-1].index + 1
             if done < document.chunk_count:
                 row.progress_current, row.progress_total = done, document.chunk_count
                 row.save(update_fields=["progress_current", "progress_total", "updated_at"])
+            elif not by_model:
+                came_with_write(row)
+                stage_advance(row, Stage.EMBED, began)
+                return row
         ctx.give_way()
-    if not model_summarises(collection):
-        with stage_writing(ctx, document) as (row, _):
+    if not by_model:  # an earlier attempt has written the last points
+        with stage_writing(ctx, document) as row:
             came_with_write(row)
             stage_advance(row, Stage.EMBED, began)
         return row
@@ -267,7 +287,7 @@ def _summarise(ctx: IngestContext, document: Document) -> Document:
         give_way=ctx.give_way,
     )
     problem = summary.run()
-    with stage_writing(ctx, document) as (row, _):
+    with stage_writing(ctx, document) as row:
         summary_warn(row, problem)
         came_with_write(row)
         stage_advance(row, Stage.EMBED, began)
@@ -281,10 +301,9 @@ def _embed(ctx: IngestContext, document: Document) -> Document:
     collection = Collection.objects.select_related("space", "tenant").get(pk=document.collection_id)
     for space in spaces_written(collection):
         _embed_in(ctx, document, collection, space, meter)
-    with stage_writing(ctx, document) as (row, locked):
-        row.vector_count = Embedding.objects.filter(
-            chunk__document_id=row.pk, space_id=locked.space_id
-        ).count()
+    with stage_writing(ctx, document) as row:
+        space_id = collection_now(row).space_id
+        row.vector_count = Embedding.objects.filter(chunk__document_id=row.pk, space_id=space_id).count()
         stage_advance(row, Stage.INDEX, began)
     return row
 
@@ -316,10 +335,10 @@ def _embed_in(
         vectors = normalised(vectors, space.dimensions, len(batch), str(space))
         took = max(time.monotonic() - asked, 0.001)
         size = max(min(EMBED_BATCH, EMBED_FIRST), min(EMBED_BATCH, int(len(batch) * EMBED_S / took)))
-        with stage_writing(ctx, document) as (row, locked):
+        with stage_writing(ctx, document) as row:
             vectors_insert(space, batch, vectors)
             done += len(batch)
-            if space.pk == locked.space_id:
+            if space.pk == collection_now(row).space_id:
                 row.vector_count = done
             row.progress_current, row.progress_total = done, total
             row.save(update_fields=["vector_count", "progress_current", "progress_total", "updated_at"])
@@ -333,7 +352,8 @@ def _index(ctx: IngestContext, document: Document) -> Document:
     tokens, form = rows_index(ctx, document, collection)
     earlier = terms.rows_found(collection=collection, document_id=document.pk)
     ctx.check()
-    with stage_writing(ctx, document, is_indexing=True) as (row, collection):
+    with stage_writing(ctx, document, is_indexing=True) as row:
+        collection = collection_now(row)
         row.language, row.lexical_form = document.language, document.lexical_form
         spaces = spaces_written(collection)
         ledger = ledger_count(row, collection.space_id)

@@ -69,7 +69,7 @@ def scans_hand_over(ctx: IngestContext, document: Document, began: float) -> Doc
     problem = recognition_state(document.tenant_id).problem
     if problem:
         return _finish(ctx, document, began, problem)
-    with stage_writing(ctx, document) as (row, _):
+    with stage_writing(ctx, document) as row:
         pages = Page.objects.filter(document=row, **_WAITING).count()
         _pass_on(row, SCAN_JOB, weight=pages * PAGE_WEIGHT)
         ctx.complete()
@@ -171,7 +171,7 @@ def _keep(
     seconds: float,
 ) -> None:
     wire = scan_to_json(scan) if isinstance(scan, Scan) else scan
-    with stage_writing(ctx, document) as (row, _):
+    with stage_writing(ctx, document) as row:
         page = Page.objects.get(document=row, number=number)
         if wire["state"] == "read":
             page.text = text.replace("\x00", "")
@@ -210,7 +210,7 @@ def _finish(ctx: IngestContext, document: Document, began: float, problem: str) 
     if not any(ch.isalnum() for page in extracted.pages for ch in page.text):
         raise DomainError("no_text", _no_text(extracted, problem), status=422)
     marked = replace(extracted, pages=mark_junk(extracted.pages))
-    with stage_writing(ctx, document) as (row, _):
+    with stage_writing(ctx, document) as row:
         pages = {page.number: page for page in Page.objects.filter(document=row)}
         for found, start in zip(marked.pages, marked.page_starts, strict=True):
             page = pages[found.number]

@@ -43,7 +43,7 @@ class IngestContext(Protocol):
 @contextmanager
 def stage_writing(
     ctx: IngestContext, document: Document, *, is_indexing: bool = False, is_kept: bool = True
-) -> Iterator[tuple[Document, Collection]]:
+) -> Iterator[Document]:
     """Open a stage's transaction. Locks in one order everywhere: job, collection, document.
 
     Args:
@@ -51,7 +51,7 @@ def stage_writing(
         is_kept: the next attempt goes on after this; False for what each attempt does again from its start.
 
     Yields:
-        The fresh rows of document and collection.
+        The document's fresh row.
 
     Raises:
         JobCancelled: the document is gone, has ended, or has another job.
@@ -72,11 +72,15 @@ def stage_writing(
         )
         if row is None:
             raise JobCancelled(f"document {document.pk} is gone or has ended")
-        collection = Collection.objects.select_related("space").get(pk=document.collection_id)
-        yield row, collection
+        yield row
         if is_kept:
             ctx.advanced()
         document_announce(row)
+
+
+def collection_now(document: Document) -> Collection:
+    """Return the fresh row of a document's collection, with its space."""
+    return Collection.objects.select_related("space").get(pk=document.collection_id)
 
 
 def stage_advance(row: Document, stage: Stage, began: float) -> None:

@@ -47,26 +47,26 @@ def document_summarise(ctx: SummaryContext, *, document_id: int) -> None:
     """
 
     @contextmanager
-    def writing() -> Iterator[tuple[Document, None]]:
+    def writing() -> Iterator[Document]:
         with transaction.atomic():
             ctx.hold()
             rows = Document.objects.select_for_update(no_key=True)
             row = rows.filter(pk=document_id, status=DocumentStatus.READY).first()
             if row is None:
                 raise JobCancelled(f"document {document_id} is gone or not ready")
-            yield row, None
+            yield row
             document_announce(row)
 
     @contextmanager
-    def step() -> Iterator[tuple[Document, None]]:
-        with writing() as found:
-            yield found
+    def step() -> Iterator[Document]:
+        with writing() as row:
+            yield row
             ctx.advanced()
 
     chunks = list(Chunk.objects.filter(document_id=document_id).order_by("index"))
     made = summaries_make(chunks)
     ctx.check()
-    with writing() as (row, _):
+    with writing() as row:
         collection = Collection.objects.select_related("tenant").get(pk=row.collection_id)
         is_by_model = model_summarises(collection)
         if not is_by_model or any(not chunk.points_by for chunk in chunks):
@@ -81,7 +81,7 @@ def document_summarise(ctx: SummaryContext, *, document_id: int) -> None:
             check=ctx.check,
             on_progress=ctx.progress,
         ).run()
-    with writing() as (row, _):
+    with writing() as row:
         summary_warn(row, problem)
         row.save(update_fields=["warnings", "updated_at"])
         ctx.complete()

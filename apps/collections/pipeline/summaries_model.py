@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import structlog
 from pydantic import BaseModel, Field
@@ -147,7 +147,7 @@ class SummaryPass:
     Attributes:
         collection: with its tenant.
         actor: on whose account the model is asked.
-        writing: opens the transaction of one window; yields the document's row first, raises when the job must stop.
+        writing: opens the transaction of one window; yields the document's row, raises when the job must stop.
         check: raises when the job must stop; also ends a request that is under way.
         on_progress: told (chunks done, all chunks) after each window.
         give_way: called between windows as long as none has failed: whoever comes next would ask again for those.
@@ -156,7 +156,7 @@ class SummaryPass:
     collection: Collection
     actor: Actor
     document_id: int
-    writing: Callable[[], AbstractContextManager[tuple[Document, Any]]]
+    writing: Callable[[], AbstractContextManager[Document]]
     check: Callable[[], None]
     on_progress: Callable[[int, int], None]
     give_way: Callable[[], None] = lambda: None
@@ -211,7 +211,7 @@ class SummaryPass:
         summary: WindowSummary = answer.value
         points = points_of(summary, window)
         links = links_of(summary, window, elsewhere)
-        with self.writing() as (row, _):
+        with self.writing() as row:
             places = [*window, *elsewhere]
             links_insert(row, places, links, made_by=LinkOrigin.MODEL)
             points_update(points.items(), made_by=LinkOrigin.MODEL)
