@@ -51,7 +51,7 @@ from tests.patience import PATIENCE_S
 from tests.processes import is_gone, kill_hard
 from tests.servers import wait_for
 
-FILES = int(os.environ.get("NO_SILENCE_FILES", "120" if NIGHTLY else "40"))
+FILES = int(os.environ.get("NO_SILENCE_FILES", "120" if NIGHTLY else "28"))
 RESULTS = os.environ.get("NO_SILENCE_RESULTS", "")
 # What tells a person nothing: our classes, our paths, our crashes.
 TECHNICAL = re.compile(r"Traceback|Exception|Error\b|\bNone\b|0x[0-9a-f]{6}|/tmp|site-packages|_")
