@@ -58,7 +58,7 @@ def part(kind: str, name: str, data: Callable[[], str | bytes]) -> Maker:
         }[kind]()
         with zipfile.ZipFile(path) as archive:
             parts: dict[str, str | bytes] = {n: archive.read(n) for n in archive.namelist()}
-        make.package(path, {**parts, name: data()})
+        make.package(path, {**parts, name: data()}, level=1)
 
     return write
 
