@@ -19,9 +19,8 @@ from tests.collections.ingestion.scans import PAGE
 from tests.nightly import NIGHTLY
 
 MB = 1_000_000
-READER_MB = (
-    512  # of memory; the site of these tests allows no more, so that a bomb needs less time to reach it
-)
+READER_MB = 512
+"""Memory that the site of these tests allows a reader, so that a bomb needs less time to reach it."""
 _PAGES = 5000 if NIGHTLY else 800  # a PDF may have 5,000: by day fewer go all the way
 _SENTENCE = "The duty of 2.5 percent applies to goods of heading 8471.30.0100 from the first of July. "
 

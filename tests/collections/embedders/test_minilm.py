@@ -151,7 +151,7 @@ def test_model_is_built_once_when_processes_race_in_place_of_a_damaged_and_an_ol
 
 
 def test_model_is_built_again_when_its_table_is_damaged(models, tmp_path):
-    precision = "fp32"  # it is built in a fraction of the time
+    precision: minilm.Precision = "fp32"  # it is built in a fraction of the time
     prepare_model(models, precision)
     (tmp_path / "models").mkdir()
     for file in (models / "models").iterdir():

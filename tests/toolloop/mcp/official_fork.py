@@ -35,11 +35,12 @@ def serve(descriptor: int) -> None:
     import contextlib
     import gc
     import threading
+    from importlib import import_module
 
-    import official_server
     import uvicorn.loops.auto
     import uvicorn.protocols.http.auto  # noqa: F401 - what a server would import at its start
 
+    official_server = import_module("official_server")  # in this folder
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # who has ended is forgotten at once
     gc.freeze()
     listener = socket.socket(fileno=descriptor)
