@@ -67,7 +67,11 @@ class FakeProvider:
         return await asyncio.start_server(self._connection, "127.0.0.1", port, backlog=512)
 
     async def _connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
+        # Closed also when a test's own reply raises: some versions of Python leave it open, and who asked would wait on.
+        with (
+            contextlib.closing(writer),
+            contextlib.suppress(ConnectionError, asyncio.IncompleteReadError),
+        ):
             while head := await self._head(reader):
                 method, path, length = head
                 content = await reader.readexactly(length) if length else b""
@@ -87,7 +91,6 @@ class FakeProvider:
                 else:
                     self._plain(writer, 404, {"error": {"message": f"no {path} here"}})
                 await writer.drain()
-        writer.close()
 
     @staticmethod
     def _sent(writer: asyncio.StreamWriter, sent: Sent | None) -> bool:

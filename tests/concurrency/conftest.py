@@ -13,11 +13,12 @@ from apps.tools.permissions.services import grant_create
 from tenancy.scope import tenant_scope
 from tests.cast import Cast, make_cast
 from tests.concurrency import holds, programs
+from tests.concurrency.bad_files import READER_MB
 from tests.fake_provider import FakeProvider, running
 from tests.servers import Stack
 
 WORKERS = 10  # so that every point of the ingestion can be held at once, and one process stays free
-MAX_UPLOAD_MB = 110
+MAX_UPLOAD_MB = 64
 STREAMING = "fake-search1-words80-gap50"
 SENDING = "fake-search1-use_send_notice"
 LOOKING_UP = "fake-search1-use_look_up"
@@ -48,6 +49,7 @@ def site(
             GROUNDWORK_JOB_LEASE_S="5",
             GROUNDWORK_WORKERS=str(WORKERS),
             GROUNDWORK_MAX_UPLOAD_MB=str(MAX_UPLOAD_MB),
+            GROUNDWORK_INGEST_MEMORY_MB=str(READER_MB),
             GROUNDWORK_COMPATIBLE_BASE_URL=model_url,
             GROUNDWORK_COMPATIBLE_MODELS=",".join(MODELS),
             **{holds.FOLDER: str(folder)},

@@ -15,6 +15,7 @@ import pytest
 from apps.collections.embedders import minilm, minilm_build
 from apps.collections.embedders.base import EmbeddingError
 from apps.collections.embedders.minilm import MiniLmEmbedder, is_prepared, model_file, prepare_model
+from tests.patience import PATIENCE_S
 
 ROOT = Path(__file__).resolve().parents[3]
 TEXTS = [
@@ -118,7 +119,16 @@ def test_vectors_agree_when_threads_share_an_embedder(models):
     assert shared.usage.texts == 6
 
 
-def test_model_is_built_once_when_processes_race(tmp_path):
+def test_model_is_built_once_when_processes_race_in_place_of_a_damaged_and_an_old_one(models, tmp_path):
+    """A build takes seconds, so one serves: it replaces a file cut short, and the single file of an earlier release."""
+    target = model_file(tmp_path)
+    target.parent.mkdir()
+    target.write_bytes(model_file(models).read_bytes()[:1000])
+    old = target.with_name(target.name.replace("-mapped", ""))
+    old.write_bytes(b"graph and table")
+    for file in (target, old):
+        file.with_suffix(".sha256").write_text("0" * 64)
+    assert not is_prepared(tmp_path)
     code = (
         "import sys; from pathlib import Path\n"
         "from apps.collections.embedders.minilm import prepare_model\n"
@@ -128,51 +138,35 @@ def test_model_is_built_once_when_processes_race(tmp_path):
     runs = [
         subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=_environment()) for _ in range(3)
     ]
-    times = {run.communicate(timeout=120)[0] for run in runs}
+    times = {run.communicate(timeout=PATIENCE_S)[0] for run in runs}
     assert [run.returncode for run in runs] == [0, 0, 0]
     assert len(times) == 1
     assert is_prepared(tmp_path)
-    assert [p.name for p in (tmp_path / "models").iterdir() if p.name.startswith(".")] == []
-
-
-def test_model_is_built_again_when_its_file_is_damaged(models, tmp_path):
-    target = model_file(tmp_path)
-    target.parent.mkdir()
-    target.write_bytes(model_file(models).read_bytes()[:1000])
-    target.with_suffix(".sha256").write_text("0" * 64)
-    assert not is_prepared(tmp_path)
+    assert [p.name for p in target.parent.iterdir() if p.name.startswith(".")] == []
     assert prepare_model(tmp_path) == target
-    assert is_prepared(tmp_path)
-    assert (
-        hashlib.sha256(target.read_bytes()).hexdigest()
-        == hashlib.sha256(model_file(models).read_bytes()).hexdigest()
-    )
+    made, wanted = (hashlib.sha256(model_file(one).read_bytes()).digest() for one in (tmp_path, models))
+    assert made == wanted
+    assert not old.exists()
+    assert not old.with_suffix(".sha256").exists()
 
 
 def test_model_is_built_again_when_its_table_is_damaged(models, tmp_path):
+    precision: minilm.Precision = "fp32"  # it is built in a fraction of the time
+    prepare_model(models, precision)
     (tmp_path / "models").mkdir()
     for file in (models / "models").iterdir():
         shutil.copy(file, tmp_path / "models")
-    assert is_prepared(tmp_path)
-    table = minilm_build.table_path(model_file(tmp_path))
+    assert is_prepared(tmp_path, precision)
+    table = minilm_build.table_path(model_file(tmp_path, precision))
     with table.open("r+b") as stream:
         stream.seek(1_000_000)
         stream.write(b"\1")
-    assert not is_prepared(tmp_path)
+    assert not is_prepared(tmp_path, precision)
+    assert is_prepared(tmp_path), "the other one is whole"
     table.unlink()
-    assert not is_prepared(tmp_path)
-    prepare_model(tmp_path)
-    assert is_prepared(tmp_path)
-
-
-def test_model_in_one_file_of_an_earlier_release_is_replaced(tmp_path):
-    old = model_file(tmp_path).with_name(model_file(tmp_path).name.replace("-mapped", ""))
-    old.parent.mkdir()
-    old.write_bytes(b"graph and table")
-    old.with_suffix(".sha256").write_text("0" * 64)
-    prepare_model(tmp_path)
-    assert not old.exists()
-    assert not old.with_suffix(".sha256").exists()
+    assert not is_prepared(tmp_path, precision)
+    prepare_model(tmp_path, precision)
+    assert is_prepared(tmp_path, precision)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")

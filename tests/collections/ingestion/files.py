@@ -9,6 +9,8 @@ import pytest
 from reportlab.lib.pagesizes import letter
 from reportlab.pdfgen.canvas import Canvas
 
+from tests.collections.ingestion.scans import PAGE
+
 ROOT = Path(__file__).resolve().parents[3]
 
 
@@ -40,10 +42,10 @@ def make_pdf(path: Path, pages: list[list[str]], *, size: float = 11, **options:
 
 
 def make_image_pdf(path: Path, pages: int = 2) -> Path:
-    """Write a PDF with drawings and no text."""
-    canvas = Canvas(str(path), pagesize=letter)
+    """Write a PDF with drawings and no text; its pages are small, for text recognition looks at every pixel."""
+    canvas = Canvas(str(path), pagesize=PAGE)
     for _ in range(pages):
-        canvas.rect(100, 100, 300, 400, fill=1)
+        canvas.rect(50, 50, 120, 160, fill=1)
         canvas.showPage()
     canvas.save()
     return path

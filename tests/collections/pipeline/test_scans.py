@@ -24,7 +24,15 @@ from jobs.models import Job, JobStatus, Worker
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
 from tests.collections.conftest import attempt, ingest, job_of, upload
-from tests.collections.ingestion.scans import LINES, SIDE, line_start, page_picture, picture_bytes, scan_pdf
+from tests.collections.ingestion.scans import (
+    LINES,
+    PAGE,
+    SIDE,
+    line_start,
+    page_picture,
+    picture_bytes,
+    scan_pdf,
+)
 
 pytestmark = pytest.mark.django_db
 TYPED = "This page was typed, and its text says so: reference ABC-7781."
@@ -88,15 +96,15 @@ def test_page_that_is_half_text_and_half_scan_loses_neither(
     """Half a page of text is plenty, and half a page of picture, within margins, covers less than half of the page."""
     typed = [f"Typed line {n} of the notice names reference ABC-770{n} and its keeper." for n in range(6)]
     lines = LINES[1:3]
-    picture = page_picture(lines, size=(1000, 230), letters=34)
+    picture = page_picture(lines, size=(SIDE, 330))
     path = tmp_path / "half.pdf"
-    canvas = Canvas(str(path), pagesize=(300, 140))
+    canvas = Canvas(str(path), pagesize=PAGE)
     for shows_text, shows_picture in ((True, False), (True, True), (False, True)):
         canvas.setFont("Helvetica", 6)
         for place, line in enumerate(typed if shows_text else ()):
-            canvas.drawString(20, 128 - 9 * place, line)
+            canvas.drawString(20, 240 - 9 * place, line)
         if shows_picture:
-            canvas.drawImage(ImageReader(picture), 15, 5, 270, 62)
+            canvas.drawImage(ImageReader(picture), 10, 30, 245, 245 * 330 / SIDE)
         canvas.showPage()
     canvas.save()
     document = read_all(ingest(cast, collection, "half.pdf", path.read_bytes()))

@@ -65,8 +65,8 @@ def modelled(collection: Collection, server: FakeProvider) -> Collection:
 
 
 def asked(body: dict[str, Any]) -> tuple[list[int], list[int]]:
-    """Return the indexes of the passages and of those elsewhere that a request shows."""
-    prompt = body["messages"][-1]["content"]
+    """Return the indexes of the passages and of those elsewhere that a request shows, or one to repair its answer."""
+    prompt = next(m["content"] for m in body["messages"] if m["role"] == "user")
     window, _, elsewhere = prompt.partition("Elsewhere:")
     found = [[int(n) for n in re.findall(r'chunk_index="(\d+)"', part)] for part in (window, elsewhere)]
     return found[0], found[1]
@@ -223,6 +223,11 @@ def test_one_window_keeps_the_rules_points_when_the_model_fails_it(
     assert f"for {summaries_model.WINDOW} of {document.chunk_count}" in document.warnings[0]
 
 
+def _link(window: list[int], topic: str) -> dict[str, Any]:
+    ends = {"chunk_index": window[0], "target_index": window[-1]}
+    return {**ends, "relation": "same_topic", "common_topic": topic}
+
+
 HOSTILE: dict[str, Callable[[list[int]], Any]] = {
     "foreign indexes": lambda window: {
         "passages": [{"chunk_index": 99_999, "points": ["x"]}, {"chunk_index": -1, "points": ["y"]}],
@@ -240,18 +245,8 @@ HOSTILE: dict[str, Callable[[list[int]], Any]] = {
         "passages": [{"chunk_index": n, "points": ["", "  "]} for n in window],
         "links": [],
     },
-    "too many links": lambda window: {
-        "passages": [],
-        "links": [
-            {
-                "chunk_index": window[0],
-                "target_index": window[-1],
-                "relation": "same_topic",
-                "common_topic": "\ud800" * 500,
-            }
-        ]
-        * 400,
-    },
+    "too many links": lambda window: {"passages": [], "links": [_link(window, "lamps " * 500)] * 400},
+    "half a character": lambda window: {"passages": [], "links": [_link(window, "\ud800")]},
 }
 
 

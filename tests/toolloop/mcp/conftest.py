@@ -9,18 +9,20 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
 
 from basics.processes import die_with_parent
+from tests.servers import wait_for
 from toolloop.mcp import HttpTransport, StdioTransport
 
 HERE = Path(__file__).resolve().parent
+CAN_FORK = hasattr(os, "pidfd_open")  # Linux
 
 
 @dataclass
@@ -30,6 +32,7 @@ class Official:
     port: int
     notes_path: Path
     process: subprocess.Popen[bytes]
+    program: list[str]
 
     @property
     def transport(self) -> HttpTransport:
@@ -39,11 +42,16 @@ class Official:
         return self.notes_path.read_text().splitlines() if self.notes_path.exists() else []
 
     def stop(self) -> None:
-        self.process.kill()
+        # What was forked is ended by the program that asked for it, which ends only then.
+        self.process.send_signal(signal.SIGTERM if CAN_FORK else signal.SIGKILL)
         self.process.wait()
 
+    def _is_open(self) -> bool:
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", self.port)) == 0
+
     def start(self) -> None:
-        command = [sys.executable, str(HERE / "official_server.py"), str(self.port)]
+        command = [*self.program, str(self.port)]
         env = {"NOTES": str(self.notes_path)}
         self.process = subprocess.Popen(
             command,
@@ -52,14 +60,8 @@ class Official:
             stderr=subprocess.DEVNULL,
             preexec_fn=die_with_parent(signal.SIGKILL, os.getpid()),
         )
-        for _ in range(600):
-            with socket.socket() as probe:
-                probe.settimeout(0.1)
-                if probe.connect_ex(("127.0.0.1", self.port)) == 0:
-                    return
-            assert self.process.poll() is None, "the official server ended at once"
-            time.sleep(0.05)
-        raise AssertionError("the official server did not start")
+        wait_for(lambda: self._is_open() or self.process.poll() is not None, "the official server to start")
+        assert self.process.poll() is None, "the official server ended at once"
 
 
 def free_port() -> int:
@@ -68,18 +70,39 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+@pytest.fixture(scope="module")
+def official_program() -> Iterator[list[str]]:
+    """What starts an official server, given how it serves: where it can, forked from one that has imported the SDK."""
+    if not CAN_FORK:
+        yield [sys.executable, str(HERE / "official_server.py")]
+        return
+    fork = str(HERE / "official_fork.py")
+    with TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+        path = f"{folder}/socket"
+        listener.bind(path)
+        listener.listen()  # who asks before the imports are done waits
+        process = subprocess.Popen(
+            [sys.executable, fork, "serve", str(listener.fileno())],
+            pass_fds=(listener.fileno(),),
+            preexec_fn=die_with_parent(signal.SIGKILL, os.getpid()),
+        )
+        yield [sys.executable, "-I", "-S", fork, path]
+        process.kill()
+        process.wait()
+
+
 @pytest.fixture
-def official(tmp_path: Path) -> Iterator[Official]:
-    server = Official(free_port(), tmp_path / "notes", None)  # type: ignore[arg-type]
+def official(tmp_path: Path, official_program: list[str]) -> Iterator[Official]:
+    server = Official(free_port(), tmp_path / "notes", None, official_program)  # type: ignore[arg-type]
     server.start()
     yield server
     server.stop()
 
 
 @pytest.fixture
-def official_stdio(tmp_path: Path) -> StdioTransport:
+def official_stdio(tmp_path: Path, official_program: list[str]) -> StdioTransport:
     return StdioTransport(
-        command=[sys.executable, str(HERE / "official_server.py"), "stdio"],
+        command=[*official_program, "stdio"],
         env={"NOTES": str(tmp_path / "notes")},
     )
 

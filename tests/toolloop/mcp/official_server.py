@@ -117,9 +117,14 @@ def greet(name: str) -> str:
     return f"Greet {name} kindly."
 
 
-if __name__ == "__main__":
+def run(how: str) -> None:
+    """Serve over ``stdio``, or at a port of loopback."""
     sys.stderr.write("starting\n")
-    if sys.argv[1] == "stdio":
+    if how == "stdio":
         server.run("stdio")
     else:
-        server.run("streamable-http", host="127.0.0.1", port=int(sys.argv[1]))
+        server.run("streamable-http", host="127.0.0.1", port=int(how))
+
+
+if __name__ == "__main__":
+    run(sys.argv[1])

@@ -31,7 +31,9 @@ def served(
     sock = socket.socket()
     sock.bind(("127.0.0.1", 0))
     sock.listen()  # who comes before the thread serves waits, and is not refused
-    web = uvicorn.Server(uvicorn.Config(telling, log_level="critical", lifespan="on"))
+    web = uvicorn.Server(
+        uvicorn.Config(telling, log_level="critical", lifespan="on", timeout_graceful_shutdown=0)
+    )
     thread = threading.Thread(target=web.run, kwargs={"sockets": [sock]}, daemon=True)
     thread.start()
     try:

@@ -28,12 +28,12 @@ from tenancy.scope import tenant_scope
 from tests.cast import Cast
 from tests.patience import PATIENCE_S
 from tests.toolloop import mcp as mcp_tests
-from tests.toolloop.mcp.conftest import Official, official
+from tests.toolloop.mcp.conftest import Official, official, official_program
 from tests.tools.connectors.mcp_support import served
 from tests.tools.sources.support import accepted, granted, source_made
 from toolloop.tools import Tool, ToolContext, ToolError
 
-__all__ = ["official"]
+__all__ = ["official", "official_program"]
 pytestmark = pytest.mark.django_db(transaction=True)
 CANARY = "canary-8c1f7d2e"
 
