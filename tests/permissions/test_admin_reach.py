@@ -71,7 +71,7 @@ RESTORE = {f"tools_{m}_restore" for m in ("toolentry", "toolkit", "toolgrant", "
 def kept(tenant: Tenant) -> list[tuple[str, str]]:
     """Return every row of a workspace, of every table, but for the audit trail of its own doings."""
     with platform_scope(), connection.cursor() as cursor:
-        # Prepared, as this walk asks for it a thousand times: making its plan takes Postgres thirty times as long as
+        # Prepared, as this walk asks for it by the hundred: making its plan takes Postgres thirty times as long as
         # carrying it out.
         cursor.execute("SELECT FROM pg_prepared_statements WHERE name = 'kept'")
         if not cursor.fetchall():
