@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from django.db import IntegrityError, connection, models, transaction
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -27,6 +28,7 @@ def listed(client: Client, model: type[models.Model]) -> tuple[int, int]:
     return len(page.context["cl"].result_list), len(queries)
 
 
+@pytest.mark.usefixtures("no_list_of_apps")
 def test_lists_take_no_query_for_each_row(mine: Side, superuser: Client):  # noqa: F811
     for model in SCOPED:
         row_of(mine, model)
@@ -45,6 +47,7 @@ def test_lists_take_no_query_for_each_row(mine: Side, superuser: Client):  # noq
     assert grown == {}, "rows and queries, before and after: name the relation in list_select_related"
 
 
+@pytest.mark.usefixtures("no_list_of_apps")
 def test_form_of_a_new_row_shows_no_value_that_only_the_database_gives(superuser: Client):  # noqa: F811
     shown = {}
     for model in SCOPED:
