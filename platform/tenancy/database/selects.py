@@ -58,7 +58,8 @@ class KeptSelects(base.SQLCompiler):
             return super().get_select(with_col_aliases=with_col_aliases)
         found = _kept.get(key)
         if found is None:
-            select, model_info, _ = super().get_select()
+            made: Any = super().get_select()
+            select, model_info, _ = made
             found = _kept[key] = _Columns(select, model_info)
         self._columns = found
         return list(found.select), dict(found.model_info), {}
@@ -119,9 +120,6 @@ class KeptSelects(base.SQLCompiler):
     def compile(self, node: Any) -> Any:
         """Return text and parameters of a part of the statement; argument and result are Django's."""
         if type(node) is Col and node.alias:
-            table, column = (
-                self.quote_name_unless_alias(node.alias),
-                self.quote_name_unless_alias(node.target.column),
-            )
-            return f"{table}.{column}", []
+            names = map(self.quote_name_unless_alias, (node.alias, str(node.target.column)))
+            return ".".join(names), []
         return super().compile(node)
