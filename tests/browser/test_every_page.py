@@ -58,7 +58,7 @@ def test_every_page_of_the_matrix_passes_axe_and_fits_the_window(
     ]:
         if name not in seen and looked_at(looking, name, path, next(looks)):
             seen.add(name)
-    assert {"datasets:detail", "evaluations:compare", "web:settings-budgets"} <= seen
+    assert {"datasets:detail", "evaluations:compare", "evaluations:detail", "web:settings-budgets"} <= seen
     assert {"web:notices", "web:settings-notices", "web:offline"} <= seen
     assert problems == []
 
@@ -76,7 +76,7 @@ def matrix_paths(side: Side) -> Iterator[tuple[str, str]]:
 
 
 def looked_at(looking: Looking, name: str, path: str, looks: list[str]) -> bool:
-    """Examine a page; tell whether it is one, and not a piece of a page, a picture or a file."""
+    """Examine a page; tell whether it is one, and not a piece of a page, a picture, a file or an error."""
     for look in looks:
         # Before the page comes, so that no colour is on its way to another while it is measured.
         looking.turn(look)
@@ -86,7 +86,7 @@ def looked_at(looking: Looking, name: str, path: str, looks: list[str]) -> bool:
             if "Download is starting" in error.message:
                 return False
             raise
-        is_page = "text/html" in (answer.headers if answer else {}).get("content-type", "")
+        is_page = answer is not None and answer.ok and "text/html" in answer.headers.get("content-type", "")
         if not is_page or not looking.page.evaluate("document.doctype !== null"):
             return False
         examine(looking.page, name.replace(":", "-"), look, looking.problems, without=FRAME)

@@ -187,6 +187,8 @@ class Side:
                 given["data"] = {"question": "Why?", "answer": "So."}
             if model._meta.label == "tools.ToolGrant":
                 given["target"] = "some_tool"
+            if model._meta.label == "evaluations.Arm":
+                given["target"] = {"kind": "model", "model": "extractive"}
             for field in model._meta.concrete_fields:
                 target: Any = field.related_model
                 if field.name == "user" and target is User:
