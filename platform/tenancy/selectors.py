@@ -111,7 +111,7 @@ def user_actor(membership: Membership) -> Actor:
     return member_actor(membership.tenant_id, membership.user_id, membership.role, user.email)
 
 
-def member_actor(tenant_id: int, user_id: int, role: str, email: str) -> Actor:
+def member_actor(tenant_id: int, user_id: int | None, role: str, email: str) -> Actor:
     """Return the actor that a person with this role is in a workspace."""
     return Actor("user", tenant_id, ROLE_ACTIONS[role], user_id=user_id, role=role, name=email)
 

@@ -41,6 +41,8 @@ from toolloop.output import Output
 from toolloop.storable import text_storable
 
 _PROBLEM_MOST = 1_000
+_TOGETHER = 20
+"""Rows that one statement stores: it has a part for each."""
 _TOLD = (RunStatus.COMPLETED, RunStatus.FAILED)
 """What its person is told of; who stopped an answer knows."""
 # By hand, because every answer ends with them.
@@ -75,9 +77,12 @@ def turn_close(run: Run, ctx: JobContext | None = None) -> None:
     turn, question, support_model, passages = found
     form = form_of(turn.assistant_version)
     cited = answer_cite(shown_text(run.answer, form is not None), passages)
-    rows = [*_answer(run, turn, question, cited, form), *_citations(run, turn, cited)]
-    if rows:
-        rows_insert(rows)
+    rows: list[Message | Citation] = [
+        *_answer(run, turn, question, cited, form),
+        *_citations(run, turn, cited),
+    ]
+    for begin in range(0, len(rows), _TOGETHER):
+        rows_insert(rows[begin : begin + _TOGETHER])
     other = activity_pass(turn) if turn.side is not None else None
     turn.is_active, turn.removed_markers = False, cited.removed
     with connection.cursor() as cursor:

@@ -192,9 +192,8 @@ def run_watch(reader: Actor, run: Run) -> Watch:
     def runs() -> tuple[str, tuple[Any, ...]]:
         conversation_pk = _conversation_of(reader, run)
         if conversation_pk is None:
-            return _RUNS, (
-                f"{{{','.join(map(str, _chain(run)))}}}",
-            )  # as text: equal reads are shared by their values
+            chain = ",".join(map(str, _chain(run)))
+            return _RUNS, (f"{{{chain}}}",)  # as text: equal reads are shared by their values
         return _RUNS_OF, (reader.tenant_id, conversation_pk)
 
     return Watch(reader, runs, lambda: run_withheld(reader, run))
