@@ -7,6 +7,7 @@ own does, and raises the same errors; it knows no proxy and no HTTP/2. ``http_cl
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 import ssl
 import time
@@ -14,7 +15,7 @@ import urllib.request
 import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import httpx2
@@ -26,6 +27,9 @@ KEEPALIVE_S = 5.0
 ANOTHER_S = 0.25
 """Seconds after which the next address of a name is tried while the one before is silent: RFC 8305."""
 Origin = tuple[str, str, int]
+_PROXY_VARIABLES = tuple(
+    name for kind in ("http", "https", "all") for name in (f"{kind}_proxy", f"{kind}_proxy".upper())
+)
 
 
 def http_client(*, verify: ssl.SSLContext, keepalive: int, connections: int) -> httpx2.AsyncClient:
@@ -39,10 +43,16 @@ def http_client(*, verify: ssl.SSLContext, keepalive: int, connections: int) -> 
         keepalive: connections that are kept open between requests.
         connections: at most so many at once.
     """
-    if urllib.request.getproxies():
+    if _is_proxied(tuple(map(os.environ.get, _PROXY_VARIABLES))):
         limits = httpx2.Limits(max_connections=connections, max_keepalive_connections=keepalive)
         return httpx2.AsyncClient(verify=verify, follow_redirects=True, limits=limits)
     return httpx2.AsyncClient(transport=_Share(verify, keepalive, connections), follow_redirects=True)
+
+
+@lru_cache(maxsize=16)
+def _is_proxied(told: tuple[str | None, ...]) -> bool:
+    """Tell whether there are proxies; ``told`` is what variables name any, as looking for them takes a millisecond."""
+    return bool(urllib.request.getproxies())
 
 
 _Terms = tuple[ssl.SSLContext, int, int]

@@ -285,7 +285,8 @@ async def _attempt(context: JobContext, job: Job) -> bool:
         except Exception as raised:  # noqa: BLE001 - recorded in the job's row by _finish
             error = raised
         try:
-            await context.in_db(_finish, context, job, error)
+            if error is not None or not context.is_complete:  # else it has ended with its last rows
+                await context.in_db(_finish, context, job, error)
         finally:
             heartbeat().remove(context)
     return cancelled

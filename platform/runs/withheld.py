@@ -19,7 +19,6 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from django.core.exceptions import EmptyResultSet
 from django.db.models import Exists, QuerySet, Value
 
 from basics.texts import gettext_noop
@@ -269,18 +268,19 @@ def tainted(actor: Actor, runs: QuerySet[Any] | Iterable[int]) -> Exists | Value
     return Exists(_lost(actor).filter(run_id__in=runs))
 
 
-def lost_statement(actor: Actor, runs: QuerySet[Any] | Iterable[int]) -> tuple[str, tuple[Any, ...]] | None:
+def lost_statement(actor: Actor, runs: str, values: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]] | None:
     """Return the statement that has a row where ``withheld_of`` finds something, with its values.
 
-    It is for whoever asks again and again: making it costs several times what asking does. None where nothing is ever
-    withheld.
+    It is for whoever asks again and again. None where nothing is ever withheld.
+
+    Args:
+        runs: a statement for the ids of the runs that are judged.
+        values: its own.
     """
     if actor.kind == "system" or not _judges:
         return None
-    with suppress(EmptyResultSet):
-        text, values = _lost(actor).filter(run_id__in=runs).values("pk")[:1].query.sql_with_params()
-        return text, tuple(values)
-    return None
+    condition, own = _condition_among(_judges[0], actor)
+    return f"SELECT 1 FROM ({runs}) asked(run) WHERE {condition} LIMIT 1", (*values, *own)  # noqa: S608 - both are ours
 
 
 def runs_withheld(actor: Actor, runs: Iterable[int]) -> dict[int, Withheld]:
@@ -331,10 +331,23 @@ def lost_condition(actor: Actor) -> tuple[str, Mapping[str, Any]]:
 
 @lru_cache(maxsize=1024)
 def _condition(judge: Judge, actor: Actor) -> tuple[str, Mapping[str, Any]]:
-    rows = _lost(actor).filter(run_id=_ANY_RUN).values_list("run_id")[:1]
-    statement, values = rows.query.sql_with_params()
+    statement, values = _of_any_run(actor)
     named = {LOST_RUN if value == _ANY_RUN else f"lost{at}": value for at, value in enumerate(values)}
     return f"EXISTS ({statement % tuple(f'%({name})s' for name in named)})", named
+
+
+@lru_cache(maxsize=1024)
+def _condition_among(judge: Judge, actor: Actor) -> tuple[str, tuple[Any, ...]]:
+    """Return the condition that the run ``asked.run`` has read what an actor may not read now, and its values in order."""
+    statement, values = _of_any_run(actor)
+    places = tuple("asked.run" if value == _ANY_RUN else "%s" for value in values)
+    return f"EXISTS ({statement % places})", tuple(value for value in values if value != _ANY_RUN)
+
+
+def _of_any_run(actor: Actor) -> tuple[str, tuple[Any, ...]]:
+    """Return the statement for what the run ``_ANY_RUN`` has read that an actor may not read now, and its values."""
+    rows = _lost(actor).filter(run_id=_ANY_RUN).values_list("run_id")[:1]
+    return rows.query.sql_with_params()
 
 
 def events_withheld(events: Sequence[tuple[int, str, Any]], found: Withheld) -> list[tuple[int, str, Any]]:

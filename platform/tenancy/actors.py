@@ -60,3 +60,8 @@ class Actor:
 def system_actor(tenant_id: int, user_id: int | None = None) -> Actor:
     """Return the actor of commands and jobs that no person's role limits."""
     return Actor("system", tenant_id, ACTIONS, user_id=user_id, role="system", name="system")
+
+
+def key_actor_name(name: str, client_id: str) -> str:
+    """Return what records call a key, or the application that has it, when it acts."""
+    return f"{'app' if client_id else 'key'} {name}"

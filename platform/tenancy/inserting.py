@@ -36,7 +36,7 @@ def related_known(row: models.Model, **relations: Sequence[models.Model]) -> Non
 def rows_insert(
     rows: Sequence[models.Model], *, changed: TenantModel | None = None, fields: Sequence[str] = ()
 ) -> None:
-    """Store new rows that know their ids, in one statement; they may refer to each other.
+    """Store new rows in one statement; those that know their ids may be referred to by others of them.
 
     They are as ``save(force_insert=True)`` leaves them, but no signal is sent. Values are values: no expressions but what the
     database has as a default.
@@ -47,11 +47,8 @@ def rows_insert(
         fields: names of what has changed in it.
 
     Raises:
-        ValueError: a row has no id.
         IntegrityError: what they refer to isn't there; nothing was stored.
     """
-    if any(row.pk is None for row in rows):
-        raise ValueError("rows that are stored together refer to each other by ids: give each its own first")
     if settings.CITUS:  # a router takes no statement that inserts into several tables
         for row in rows:
             row.save(force_insert=True)
@@ -74,7 +71,7 @@ def rows_insert(
         cursor.execute(told, values)
         found = iter(cursor.fetchone())
     for row in rows:
-        for field in row._meta.db_returning_fields:
+        for field in _returned(type(row)):
             setattr(row, field.attname, converted(field, next(found)))
         row._state.adding, row._state.db = False, DEFAULT_DB_ALIAS
 
@@ -90,7 +87,7 @@ def _taken(row: models.Model, connection: Any) -> tuple[_Shape, list[Any]]:
     left, values = list[str](), list[Any]()
     for field in _written(type(row)):
         value = field.pre_save(row, add=True)
-        if isinstance(value, DatabaseDefault):
+        if isinstance(value, DatabaseDefault) or (value is None and field.primary_key):
             left.append(field.column)
         else:
             values.append(field.get_db_prep_save(value, connection))
@@ -104,14 +101,25 @@ def _statement(shapes: tuple[_Shape, ...], changed: type[TenantModel] | None, fi
     parts = [f"r{at} AS ({_insert(*shape)})" for at, shape in enumerate(shapes)]
     if changed is not None:
         parts.append(f"changed AS ({_update(changed, fields)})")
-    names = range(len(shapes))
-    return f"WITH {', '.join(parts)} SELECT {', '.join(f'r{at}.*' for at in names)} FROM {', '.join(f'r{at}' for at in names)}"  # noqa: S608
+    # Each by itself: the planner would look at every order in which the rows could be joined.
+    told = [
+        f"(SELECT {_quoted(field.column)} FROM r{at})"  # noqa: S608
+        for at, (model, _) in enumerate(shapes)
+        for field in _returned(model)
+    ]
+    return f"WITH {', '.join(parts)} SELECT {', '.join(told)}"
+
+
+def _returned(model: type[models.Model]) -> Sequence[Any]:
+    """Return the fields that the database fills in."""
+    meta: Any = model._meta
+    return meta.db_returning_fields  # type: ignore[no-any-return]
 
 
 def _insert(model: type[models.Model], left: tuple[str, ...]) -> str:
     meta: Any = model._meta
     columns = [field.column for field in _written(model)]
-    told = ", ".join(_quoted(field.column) for field in meta.db_returning_fields)
+    told = ", ".join(_quoted(field.column) for field in _returned(model))
     into = f'"{meta.db_table}" ({", ".join(map(_quoted, columns))})'
     values = ", ".join("DEFAULT" if column in left else "%s" for column in columns)
     return f"INSERT INTO {into} VALUES ({values}) RETURNING {told}"  # noqa: S608

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from django.utils.translation import gettext_lazy
@@ -107,6 +108,11 @@ def expand_scopes(scopes: list[str]) -> frozenset[str]:
     Raises:
         ValueError: a scope names no action a key may have; the message lists the known ones.
     """
+    return _expanded(tuple(scopes))
+
+
+@lru_cache(maxsize=256)
+def _expanded(scopes: tuple[str, ...]) -> frozenset[str]:
     actions: set[str] = set()
     for scope in scopes:
         noun, dot, verb = scope.partition(".")

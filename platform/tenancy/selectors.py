@@ -108,14 +108,12 @@ def owned_tenants(*, user: User) -> list[Tenant]:
 def user_actor(membership: Membership) -> Actor:
     """Return the actor a membership stands for."""
     user: Any = membership.user
-    return Actor(
-        "user",
-        membership.tenant_id,
-        ROLE_ACTIONS[membership.role],
-        user_id=membership.user_id,
-        role=membership.role,
-        name=user.email,
-    )
+    return member_actor(membership.tenant_id, membership.user_id, membership.role, user.email)
+
+
+def member_actor(tenant_id: int, user_id: int | None, role: str, email: str) -> Actor:
+    """Return the actor that a person with this role is in a workspace."""
+    return Actor("user", tenant_id, ROLE_ACTIONS[role], user_id=user_id, role=role, name=email)
 
 
 def api_key_authenticate(*, key: str) -> tuple[Tenant, Actor] | None:

@@ -11,6 +11,7 @@ from django.utils.translation import gettext_noop
 from apps.conversations.answering.listeners import answer_tell
 from apps.conversations.citations.markers import (
     CitablePassage,
+    Cited,
     answer_cite,
     chunks_named,
     numbers_of,
@@ -34,11 +35,14 @@ from runs.providers import is_extractive
 from runs.selectors import cited_columns, cited_take
 from tenancy.actors import system_actor
 from tenancy.database.columns import Columns
+from tenancy.inserting import rows_insert
 from tenancy.models import Tenant
 from toolloop.output import Output
 from toolloop.storable import text_storable
 
 _PROBLEM_MOST = 1_000
+_TOGETHER = 20
+"""Rows that one statement stores: it has a part for each."""
 _TOLD = (RunStatus.COMPLETED, RunStatus.FAILED)
 """What its person is told of; who stopped an answer knows."""
 # By hand, because every answer ends with them.
@@ -73,46 +77,12 @@ def turn_close(run: Run, ctx: JobContext | None = None) -> None:
     turn, question, support_model, passages = found
     form = form_of(turn.assistant_version)
     cited = answer_cite(shown_text(run.answer, form is not None), passages)
-    if cited.text.strip():
-        data, problem = _formed(run, form)
-        if data is not None:
-            told = ((s.passage.chunk_id, s.number, s.markers) for s in cited.sources)
-            data = value_cited(data, numbers_of(told))
-        Message.objects.create(
-            tenant_id=run.tenant_id,
-            turn=turn,
-            author=Message.Author.ASSISTANT,
-            text=cited.text,
-            data=data,
-            problem=problem,
-            unsupported=unsupported_find(
-                cited,
-                {s.number: s.passage.text for s in cited.sources},
-                named_around(question, cited.sources),
-            ),
-            compared=compared_with(len({s.passage.chunk_id for s in cited.sources})),
-        )
-    if cited.sources:
-        alive = _alive(run.tenant_id, [s.passage.chunk_id for s in cited.sources])
-        Citation.objects.bulk_create(
-            Citation(
-                tenant_id=run.tenant_id,
-                turn=turn,
-                number=s.number,
-                chunk_ref=s.passage.chunk_id,
-                chunk_id=s.passage.chunk_id if s.passage.chunk_id in alive else None,
-                document_id=alive.get(s.passage.chunk_id),
-                document_name=s.passage.document_name[:255],
-                collection_name=s.passage.collection_name[:120],
-                page=s.page,
-                quote=s.quote,
-                header=s.header,
-                markers=s.markers,
-                char_start=s.char_start,
-                char_end=s.char_end,
-            )
-            for s in cited.sources
-        )
+    rows: list[Message | Citation] = [
+        *_answer(run, turn, question, cited, form),
+        *_citations(run, turn, cited),
+    ]
+    for begin in range(0, len(rows), _TOGETHER):
+        rows_insert(rows[begin : begin + _TOGETHER])
     other = activity_pass(turn) if turn.side is not None else None
     turn.is_active, turn.removed_markers = False, cited.removed
     with connection.cursor() as cursor:
@@ -137,6 +107,57 @@ def turn_close(run: Run, ctx: JobContext | None = None) -> None:
         )
     is_named = bool(cited.text.strip()) and _is_namesake(turn, other)
     _go_on(turn, run, ctx, is_named=is_named, is_queue=is_queue)
+
+
+def _answer(run: Run, turn: Turn, question: str, cited: Cited, form: Output | None) -> list[Message]:
+    """Return the answer as a row that isn't stored yet; none where nothing was said."""
+    if not cited.text.strip():
+        return []
+    data, problem = _formed(run, form)
+    if data is not None:
+        told = ((s.passage.chunk_id, s.number, s.markers) for s in cited.sources)
+        data = value_cited(data, numbers_of(told))
+    said = Message(
+        tenant_id=run.tenant_id,
+        turn=turn,
+        author=Message.Author.ASSISTANT,
+        text=cited.text,
+        data=data,
+        problem=problem,
+        unsupported=unsupported_find(
+            cited,
+            {s.number: s.passage.text for s in cited.sources},
+            named_around(question, cited.sources),
+        ),
+        compared=compared_with(len({s.passage.chunk_id for s in cited.sources})),
+    )
+    return [said]
+
+
+def _citations(run: Run, turn: Turn, cited: Cited) -> list[Citation]:
+    """Return what an answer cites as rows that aren't stored yet; its passages stay until the commit."""
+    if not cited.sources:
+        return []
+    alive = _alive(run.tenant_id, [s.passage.chunk_id for s in cited.sources])
+    return [
+        Citation(
+            tenant_id=run.tenant_id,
+            turn=turn,
+            number=s.number,
+            chunk_ref=s.passage.chunk_id,
+            chunk_id=s.passage.chunk_id if s.passage.chunk_id in alive else None,
+            document_id=alive.get(s.passage.chunk_id),
+            document_name=s.passage.document_name[:255],
+            collection_name=s.passage.collection_name[:120],
+            page=s.page,
+            quote=s.quote,
+            header=s.header,
+            markers=s.markers,
+            char_start=s.char_start,
+            char_end=s.char_end,
+        )
+        for s in cited.sources
+    ]
 
 
 def _turn(run: Run) -> tuple[Turn, str, str, dict[int, CitablePassage]] | None:

@@ -10,7 +10,8 @@ from copy import copy
 from dataclasses import dataclass
 from typing import Any, Self, TypeVar
 
-from django.db.models import Prefetch, QuerySet, prefetch_related_objects
+from django.db import connection
+from django.db.models import Prefetch, prefetch_related_objects
 from django.db.models.constants import LOOKUP_SEP
 
 from apps.conversations.citations.markers import answer_cite, passages_of
@@ -37,6 +38,12 @@ from tenancy.scope import tenant_scope
 from tenancy.shown_rows import ShownRows
 
 _CHAIN_MOST = 200
+# By hand: each stream of an answer begins with one of them, and goes on with the others.
+_CONVERSATION = (
+    "SELECT conversation_id FROM conversations_turn WHERE tenant_id = %s AND run_id = %s ORDER BY id LIMIT 1"
+)
+_RUNS_OF = "SELECT run_id FROM conversations_turn WHERE tenant_id = %s AND conversation_id = %s"
+_RUNS = "SELECT unnest(%s::bigint[])"
 T = TypeVar("T")
 
 
@@ -136,8 +143,10 @@ def run_withheld(reader: Actor, run: Run) -> Withheld:
 
 
 def _conversation_of(reader: Actor, run: Run) -> int | None:
-    turns = Turn.objects.filter(tenant_id=reader.tenant_id, run_id=run.pk).order_by("pk")
-    return turns.values_list("conversation_id", flat=True).first()
+    with connection.cursor() as cursor:
+        cursor.execute(_CONVERSATION, [reader.tenant_id, run.pk])
+        row = cursor.fetchone()
+    return None if row is None else int(row[0])
 
 
 @dataclass(slots=True)
@@ -147,12 +156,12 @@ class Watch:
     The statement that finds nothing, as nearly always, is made once and waits in no thread.
 
     Attributes:
-        runs: returns what is judged: a query for runs, or their ids.
+        runs: returns what is judged: a statement for ids of runs, and its values.
         read: returns what is withheld of them.
     """
 
     reader: Actor
-    runs: Callable[[], QuerySet[Any] | Iterable[int]]
+    runs: Callable[[], tuple[str, tuple[Any, ...]]]
     read: Callable[[], Withheld]
     _statement: tuple[str, tuple[Any, ...]] | None = None
     _is_made: bool = False
@@ -160,7 +169,7 @@ class Watch:
     async def withheld(self) -> Withheld:
         """Return what is withheld now."""
         if not self._is_made:
-            self._statement = await in_db(self._scoped, lambda: lost_statement(self.reader, self.runs()))
+            self._statement = await in_db(self._scoped, lambda: lost_statement(self.reader, *self.runs()))
             self._is_made = True
         if self._statement is None or not await rows_read(self.reader.tenant_id, *self._statement):
             return NOTHING
@@ -173,21 +182,19 @@ class Watch:
 
 def conversation_watch(reader: Actor, conversation_pk: int) -> Watch:
     """Watch a conversation with all its branches."""
-    turns = Turn.objects.filter(tenant_id=reader.tenant_id, conversation_id=conversation_pk)
-    return Watch(
-        reader, lambda: turns.values("run_id"), lambda: conversation_withheld(reader, conversation_pk)
-    )
+    runs = (_RUNS_OF, (reader.tenant_id, conversation_pk))
+    return Watch(reader, lambda: runs, lambda: conversation_withheld(reader, conversation_pk))
 
 
 def run_watch(reader: Actor, run: Run) -> Watch:
     """Watch a run with what it goes on from."""
 
-    def runs() -> QuerySet[Any] | Iterable[int]:
+    def runs() -> tuple[str, tuple[Any, ...]]:
         conversation_pk = _conversation_of(reader, run)
         if conversation_pk is None:
-            return _chain(run)
-        turns = Turn.objects.filter(tenant_id=reader.tenant_id, conversation_id=conversation_pk)
-        return turns.values("run_id")
+            chain = ",".join(map(str, _chain(run)))
+            return _RUNS, (f"{{{chain}}}",)  # as text: equal reads are shared by their values
+        return _RUNS_OF, (reader.tenant_id, conversation_pk)
 
     return Watch(reader, runs, lambda: run_withheld(reader, run))
 

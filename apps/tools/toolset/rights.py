@@ -41,6 +41,11 @@ SELECT 1 AS place,
     EXISTS (SELECT FROM tools_toolsource WHERE tenant_id = %(tenant)s AND is_enabled)
 """
 _RULES = _READ.replace("{role}", "%(role)s")
+_RULES_OF_KEY = f"""
+SELECT x.*, k.role FROM (SELECT (
+        SELECT role FROM tenancy_membership WHERE tenant_id = %(tenant)s AND user_id = %(user_id)s) AS role) k,
+    LATERAL ({_READ.replace("{role}", "k.role")}) x
+"""  # noqa: S608 - constants
 _RULES_OF_CALLER = _READ.replace("{role}", "me.role") + ", me.role"
 _NAMES = ("grants", "members", "entries", "limited", "has_sources", "role")
 # The rules are many, and told once: with the first of the other rows.
@@ -96,6 +101,17 @@ def tool_rules(*, actor: Actor, subject: Subject | None = None) -> ToolRules:
     with connection.cursor() as cursor:
         cursor.execute(_RULES, values)
         return _rules(cursor.fetchone()[1:])
+
+
+def subject_and_rules(actor: Actor) -> tuple[Subject, ToolRules]:
+    """Return whom grants know an actor as, as ``subject_of`` does, and the rules that are about them: one statement."""
+    who = Subject(role=actor.role, user_id=actor.user_id, api_key_id=actor.api_key_id)
+    if actor.kind != "api_key" or actor.user_id is None:
+        return who, tool_rules(actor=actor, subject=who)
+    with connection.cursor() as cursor:
+        cursor.execute(_RULES_OF_KEY, {**_values(actor, who), "user_id": actor.user_id})
+        _place, *rules, role = cursor.fetchone()
+    return replace(who, role=role or ""), _rules(rules)
 
 
 def caller_and_rules(caller: Actor, along: ReadAlong | None = None) -> tuple[Actor, Subject, ToolRules]:

@@ -13,7 +13,7 @@ from apps.tools.models import CollectionToolkit, ToolEntry, ToolGrant, Toolkit, 
 from apps.tools.policy.engine import Subject
 from apps.tools.toolset.bundles import ToolChange, bundle_list
 from apps.tools.toolset.guard import Guard, Rights
-from apps.tools.toolset.rights import ReadAlong, ToolRules, caller_and_rules, tool_rules
+from apps.tools.toolset.rights import ReadAlong, ToolRules, caller_and_rules, subject_and_rules
 from apps.tools.toolset.tenant_bundles import tenant_bundles
 from basics.errors import Missing
 from tenancy.actors import Actor
@@ -58,8 +58,7 @@ def guard_for(
 
 def _rights(actor: Actor) -> tuple[Rights, bool]:
     """Return what an actor may do by the rules of now, and whether the workspace has tools of its own."""
-    subject = subject_of(actor)
-    rules = tool_rules(actor=actor, subject=subject)
+    subject, rules = subject_and_rules(actor)
     return _rights_of(actor, subject, rules), rules.has_sources
 
 

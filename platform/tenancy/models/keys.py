@@ -6,6 +6,7 @@ from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
+from tenancy.actors import key_actor_name
 from tenancy.fields import TenantForeignKey
 from tenancy.models.base import TenantModel
 
@@ -51,7 +52,7 @@ class ApiKey(TenantModel):
     @property
     def actor_name(self) -> str:
         """What records call it when it acts."""
-        return f"{'app' if self.client_id else 'key'} {self.name}"
+        return key_actor_name(self.name, self.client_id)
 
 
 class OAuthToken(TenantModel):

@@ -10,6 +10,7 @@ import math
 import re
 import uuid
 from collections.abc import AsyncIterator, Iterable, Mapping
+from functools import lru_cache
 from types import ModuleType
 from typing import Any, Final, TypeVar
 from urllib.parse import urlsplit
@@ -76,6 +77,7 @@ def require_key(provider: str, api_key: str) -> str:
     return key
 
 
+@lru_cache(maxsize=256)
 def checked_base_url(url: str) -> str:
     """Return a base URL without trailing slash; raise ConfigurationError unless it is http(s) with a host."""
     import httpx2  # it reads the URL in the end, and more strictly

@@ -11,10 +11,14 @@ from django.utils import timezone
 from apps.tools.models import ToolEntry, ToolGrant, Toolkit, ToolkitMember, ToolLimit
 from apps.tools.policy.engine import Grant, Policy, Subject, ToolFacts
 from apps.tools.toolset.guard import EntryFacts
-from apps.tools.toolset.rights import tool_rules
+from apps.tools.toolset.rights import subject_and_rules, tool_rules
 from apps.tools.toolset.selectors import subject_of
+from tenancy.models import Membership
 from tenancy.scope import platform_scope, tenant_scope
+from tenancy.selectors import key_actor
+from tenancy.services import api_key_create
 from tests.cast import Cast
+from tests.statements import statements_noted
 from toolloop.deferred import Approval
 
 pytestmark = pytest.mark.django_db
@@ -112,3 +116,29 @@ def test_rules_about_others_are_left_out(cast: Cast) -> None:
     assert rules.entries == {"pay": EntryFacts(is_enabled=False, description="D", timeout_s=2.5)}
     assert rules.limited == {("tool", "pay"), ("tool", "of-member")}
     assert not rules.has_sources
+
+
+def test_a_keys_rules_and_its_persons_role_are_of_one_statement(cast: Cast) -> None:
+    with tenant_scope(cast.tenant.pk):
+        made, _ = api_key_create(tenant=cast.tenant, actor=cast.actor("owner"), name="k", scopes=["tool.run"])
+        key = key_actor(made)
+        assert key is not None
+        theirs = [
+            stored(cast, subject_kind="role", subject="owner"),
+            stored(cast, subject_kind="api_key", subject=str(made.pk)),
+        ]
+        stored(cast, subject_kind="role", subject="member")
+        stored(cast, tenant=cast.other_tenant, subject_kind="role", subject="owner")
+        with statements_noted() as sent:
+            subject, rules = subject_and_rules(key)
+        assert len(sent) == 1
+        assert subject == subject_of(key)
+        assert subject.role == "owner"
+        assert [grant.id for grant in grants(rules.policy, "pay")] == [row.pk for row in theirs]
+        Membership.objects.filter(user=cast.user("owner")).update(role="member")
+        assert subject_and_rules(key)[0].role == "member"
+        Membership.objects.filter(user=cast.user("owner")).delete()
+        subject, rules = subject_and_rules(key)
+        assert subject == subject_of(key)
+        assert not subject.role
+        assert [grant.id for grant in grants(rules.policy, "pay")] == [theirs[1].pk]
