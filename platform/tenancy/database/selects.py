@@ -1,7 +1,7 @@
 """What Django works out again for each SELECT of whole rows, worked out once: the columns' text, and who converts them.
 
-A model's columns are always the same, and they take most of the time that a statement's text takes: 0.46 of 0.6 ms for a
-document with its 49 columns, where 0.15 are left.
+A model's columns are always the same, and they take most of the time that it takes to make a statement: 0.34 of 0.46 ms for
+that of a document with its 49 columns.
 """
 
 from __future__ import annotations
