@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.apps import apps
 from django.db import connection, models
-from django.db.models import Count, Exists, F, OuterRef
+from django.db.models import Count, Exists, F, OuterRef, Q, Value
 
 from tenancy.database import selects
 from tenancy.database.selects import KeptSelects
@@ -76,6 +76,12 @@ def test_statements_are_those_that_django_writes(monkeypatch: pytest.MonkeyPatch
         theirs = [[written(asked) for asked in asked_in_each_way(model)] for model in every]
     for number, django in enumerate(theirs):
         assert ours[2 * number : 2 * number + 2] == [django, django]
+
+
+@pytest.mark.django_db
+def test_a_condition_without_a_table_is_checked() -> None:
+    assert Q(one__gt=0).check({"one": Value(1)})
+    assert not Q(one__gt=0).check({"one": Value(-1)})
 
 
 def test_rows_are_read_as_before(cast: Cast) -> None:

@@ -106,7 +106,8 @@ class KeptSelects(base.SQLCompiler):
             and not (query.combinator or query.extra_order_by)
             and not any(alias for _, _, alias in select)
         )
-        ordering = query.order_by or (query.default_ordering and query.get_meta().ordering) or ()
+        meta = query.get_meta()  # None of a query without a table, as a constraint is checked by
+        ordering = query.order_by or (query.default_ordering and meta and meta.ordering) or ()
         if not is_named or not all(isinstance(field, str) for field in ordering):
             yield from super()._order_by_pairs()  # type: ignore[misc]
             return
