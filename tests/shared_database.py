@@ -1,21 +1,25 @@
-"""The database for all tests of a folder that share what serves it; a conftest imports the fixture."""
+"""The database for all tests of a module or a folder that share what serves it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
 from tests.sweeping import sweep
 
 
-@pytest.fixture(scope="package")
-def transactional_db(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
-    """The database for the whole folder: starting what serves it costs more than most of what is tried here.
+def shared_database(scope: Literal["module", "package"]) -> Any:
+    """Return a fixture for which there is one database: starting what serves it costs more than most of what is tried there.
 
-    It has the name of pytest-django's fixture because that makes it set up the database.
+    Call it ``transactional_db``, as pytest-django's own: that name makes it set up the database.
     """
-    with django_db_blocker.unblock():
-        yield
-        sweep()
+
+    @pytest.fixture(scope=scope)
+    def opened(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
+        with django_db_blocker.unblock():
+            yield
+            sweep()
+
+    return opened

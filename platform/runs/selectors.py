@@ -16,12 +16,8 @@ from runs.approvals.selectors import ShownDecisions
 from runs.models import DecisionStatus, PendingDecision, Run, RunEvent, RunStatus, ToolCall, ToolCallStatus
 from runs.transcript import Transcript, transcript_of
 from tenancy.actors import Actor
-from tenancy.database.columns import Columns
 
 CONTENT_SHOWN = 4000
-_RUN = Columns(Run, "r")
-# By hand: each stream of an answer begins with it.
-_OWN = f"SELECT {_RUN} FROM runs_run r WHERE r.tenant_id = %s AND r.id = %s AND r.user_id = %s"  # noqa: S608 - names of columns
 
 
 def transcript_read(run: Run, *, upto: int | None = None) -> Transcript:
@@ -145,14 +141,12 @@ def run_get(*, actor: Actor, pk: int) -> Run:
         Missing: there is none for the actor.
     """
     actor.require("run.read")
-    row: Sequence[Any] | None = None
+    run: Run | None = None
     if actor.user_id is not None:
-        with connection.cursor() as cursor:
-            cursor.execute(_OWN, [actor.tenant_id, pk, actor.user_id])
-            row = cursor.fetchone()
-    if row is None:
+        run = Run.objects.visible_to(actor).filter(pk=pk, user_id=actor.user_id).first()
+    if run is None:
         raise Missing("run")
-    return _RUN.take(iter(row))
+    return run
 
 
 def decision_list(run: Run) -> list[PendingDecision]:

@@ -53,11 +53,11 @@ from tenancy.services import api_key_create
 from tests.cast import Cast, make_cast
 from tests.permissions.world import make_row
 from tests.servers import Stack, wait_for
-from tests.shared_database import transactional_db
+from tests.shared_database import shared_database
 from tests.sweeping import restart_ids
 from webhooks.services import webhook_create
 
-__all__ = ["transactional_db"]
+transactional_db = shared_database("package")
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from groundwork_client import Forbidden, Groundwork, Invalid, NotFound, RateLimited, Unauthorized
@@ -14,20 +13,12 @@ from tenancy.scope import tenant_scope
 from tenancy.services import api_key_create
 from tests.api.conftest import Api, serving
 from tests.cast import Cast, make_cast
-from tests.sweeping import sweep
+from tests.shared_database import shared_database
 
 pytestmark = pytest.mark.servers
 
 
-@pytest.fixture(scope="module")
-def transactional_db(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
-    """The database for the whole module: starting what serves it costs more than each test.
-
-    It has the name of pytest-django's fixture because that makes it set up the database.
-    """
-    with django_db_blocker.unblock():
-        yield
-        sweep()
+transactional_db = shared_database("module")
 
 
 @pytest.fixture(scope="module")

@@ -257,7 +257,7 @@ def _summarise(ctx: IngestContext, document: Document) -> Document:
     began = time.perf_counter()
     meter = Meter(ctx, document)
     collection = Collection.objects.select_related("tenant").get(pk=document.collection_id)
-    by_model = model_summarises(collection)
+    is_by_model = model_summarises(collection)
     for chunks, known in summary_windows(document):
         made = summaries_make(chunks, known)
         ctx.check()
@@ -267,12 +267,12 @@ def _summarise(ctx: IngestContext, document: Document) -> Document:
             if done < document.chunk_count:
                 row.progress_current, row.progress_total = done, document.chunk_count
                 row.save(update_fields=["progress_current", "progress_total", "updated_at"])
-            elif not by_model:
+            elif not is_by_model:
                 came_with_write(row)
                 stage_advance(row, Stage.EMBED, began)
                 return row
         ctx.give_way()
-    if not by_model:  # an earlier attempt has written the last points
+    if not is_by_model:  # an earlier attempt has written the last points
         with stage_writing(ctx, document) as row:
             came_with_write(row)
             stage_advance(row, Stage.EMBED, began)

@@ -17,9 +17,9 @@ from tests.conversations.openai.site import MODELS, SCOPES, SEARCHING, Site
 from tests.fake_provider import running
 from tests.later import later
 from tests.servers import Stack, wait_for
-from tests.shared_database import transactional_db
+from tests.shared_database import shared_database
 
-__all__ = ["transactional_db"]
+transactional_db = shared_database("package")
 
 
 @pytest.fixture(scope="module", autouse=True)
