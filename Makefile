@@ -30,7 +30,7 @@ test: install-dev ## All tests on the embedded database (TESTS=tests/runs, PYTES
 	@$(PY) -m pytest -n $(PROCESSES) --dist loadfile $(PYTEST_ARGS) $(TESTS)
 
 test-fast: install-dev ## The rules of the product: no server, browser, clock or network
-	@$(PY) -m pytest -n auto --maxprocesses 4 --dist loadfile -m rules $(PYTEST_ARGS) $(TESTS)
+	@FAST=1 $(PY) -m pytest -n auto --maxprocesses 4 --dist loadfile -m rules $(PYTEST_ARGS) $(TESTS)
 
 test-nightly: install-dev ## All tests with every operation's requests made up, and all benchmarks against the last results
 	@NIGHTLY=1 $(PY) -m pytest -n $(PROCESSES) --dist loadfile $(PYTEST_ARGS) $(TESTS)
