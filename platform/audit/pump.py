@@ -86,6 +86,8 @@ def stream_send(pk: int, tenant_id: int) -> int:
                 )
                 if not batch.events:
                     break
+                if not _renewed(pk, lease):
+                    return sent
                 take(stream, batch.events)
                 if not _arrived(stream, lease, batch.place, len(batch.events)):
                     return sent  # another worker has it: this one was away for longer than the lease
@@ -128,6 +130,15 @@ def _leased(pk: int, lease: str) -> bool:
     free = Q(lease_until__isnull=True) | Q(lease_until__lt=now)
     rows = AuditStream.objects.filter(free, pk=pk, is_enabled=True)
     return bool(rows.update(lease=lease, lease_until=now + LEASE))
+
+
+def _renewed(pk: int, lease: str) -> bool:
+    """Hold the stream for another minute, while a batch is sent; tell whether it still is ours.
+
+    The events were read when they could be seen, which may be a moment before they are on disk. This commit comes after
+    theirs in the log, so it is there only when they are: no receiver has what a crash could take back here.
+    """
+    return bool(AuditStream.objects.filter(pk=pk, lease=lease).update(lease_until=timezone.now() + LEASE))
 
 
 def _arrived(stream: AuditStream, lease: str, place: StreamPlace, count: int) -> bool:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.db import transaction
+from django.db import connection, transaction
 from django.test import Client
 
 from apps.collections.models import Document
@@ -475,6 +475,40 @@ def test_a_lease_keeps_a_second_worker_away(cast: Cast, settings: Any, tmp_path:
         assert not pump._leased(row.pk, "two")
     assert stream_send(row.pk, cast.tenant.pk) == 0
     assert not (tmp_path / "a.jsonl").exists()
+
+
+def test_what_is_sent_is_on_disk(cast: Cast, settings: Any, tmp_path: Path) -> None:
+    """An event can be seen a moment before: a receiver would have what a crash takes back, and other events in its place."""
+    settings.AUDIT_STREAM = f"file://{tmp_path / 'events'}"
+    streams_of_operator_ensure()
+    written: list[str] = []
+    taken: list[bool] = []
+
+    def batch(*given: Any, **options: Any) -> Any:
+        if not written:
+            with transaction.atomic(), connection.cursor() as cursor:
+                cursor.execute("SET LOCAL synchronous_commit TO off")
+                done(cast.tenant, actor_of(cast.owner), 1)
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT pg_current_wal_insert_lsn()::text")
+                written.append(cursor.fetchone()[0])
+        return stream_batch(*given, **options)
+
+    def take(*_: Any) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_current_wal_flush_lsn() >= %s::pg_lsn", written)
+            taken.append(cursor.fetchone()[0])
+
+    with pytest.MonkeyPatch.context() as patch, platform_scope(), connection.cursor() as cursor:
+        patch.setattr(pump, "stream_batch", batch)
+        patch.setattr(pump, "take", take)
+        cursor.execute("SET synchronous_commit TO on")  # as it is outside of tests
+        try:
+            stream = AuditStream.objects.get(tenant=cast.tenant)
+            assert stream_send(stream.pk, cast.tenant.pk) > 0
+        finally:
+            cursor.execute("RESET synchronous_commit")
+    assert taken == [True]
 
 
 def test_the_page_shows_a_new_secret_once(db: None) -> None:
