@@ -180,15 +180,14 @@ class EmbeddedPostgres:
         pgdata = self._locate()
         account = choose_account(pgdata)
         bin_dir = programs(account, self._system_dir)
-        fresh = not (pgdata / "PG_VERSION").exists()
-        if fresh:
+        known = state.load(self.data_dir)
+        if not (pgdata / "PG_VERSION").exists():
             if pgdata.is_relative_to(self._system_dir):
                 self._system_dir.mkdir(mode=0o755, parents=True, exist_ok=True)
                 self._system_dir.chmod(0o755)  # whatever the umask: the database's user passes through
-            known = self._new_state(pgdata, state.load(self.data_dir))
+            known = self._new_state(pgdata, known)
             cluster.create(bin_dir, pgdata, account, known, durable=self._durable)
         self._clear_stale_pid_file(pgdata)
-        known = state.load(self.data_dir)
         if known is None or known.pgdata != str(pgdata):
             known = self._new_credentials(bin_dir, pgdata, account, known)
         for attempt in range(2):
