@@ -75,7 +75,7 @@ def main(descriptor: int) -> Sequence[str]:
             if command := forks.early():
                 return command
         refuse_unsafe()
-    except BaseException:
+    except Exception:
         forks.outlive()
         raise
     # What is old here is never garbage, and the pages stay shared only while no collector walks them.
