@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
+from django.contrib.auth.hashers import make_password
 from django.db import transaction
 
 from apps.collections.collection.samples import PLANS, TARIFFS, Sample, sample_add
@@ -51,14 +54,33 @@ def demo_password(data_dir: Path) -> str:
     return kept_secret(data_dir, "demo_password")[:16]
 
 
-def demo_seed(*, data_dir: Path, say: Callable[[str], None]) -> None:
+def demo_hash_begin(data_dir: Path) -> Future[str] | None:
+    """Begin to hash the password of a demo that was never made, in a thread; None where there is or was one.
+
+    The hash is made to be slow. It takes a core that a first start leaves idle while it waits for the database.
+    """
+    if (data_dir / "demo_password").exists():
+        return None
+    threads = ThreadPoolExecutor(1, thread_name_prefix="demo-hash")
+    hashed = threads.submit(make_password, demo_password(data_dir))
+    threads.shutdown(wait=False)
+    return hashed
+
+
+def demo_seed(*, data_dir: Path, say: Callable[[str], None], hashed: Future[str] | None = None) -> None:
     """Create what is missing of the demo; what people changed or deleted in an existing workspace stays so.
 
     Args:
         data_dir: where the password is kept.
         say: takes one line for each thing done.
+        hashed: what ``demo_hash_begin`` returned; by default the password is hashed when somebody needs it.
     """
-    password = demo_password(data_dir)
+
+    @cache
+    def password() -> str:
+        # One hash for all: they are told to share the password, and each hash is a third of a second.
+        return make_password(demo_password(data_dir)) if hashed is None else hashed.result()
+
     for workspace in WORKSPACES:
         if Tenant.objects.filter(slug=workspace.slug).exists():
             continue
@@ -97,7 +119,7 @@ def _people() -> list[User]:
     return list(User.objects.filter(email__in=emails).order_by("email"))
 
 
-def _make(workspace: Workspace, password: str) -> None:
+def _make(workspace: Workspace, password: Callable[[], str]) -> None:
     people = [(_person(email, password), role) for email, role in workspace.people]
     owner = people[0][0]
     tenant = tenant_create(user=owner, name=workspace.name, slug=workspace.slug, is_operator=True)
@@ -110,9 +132,9 @@ def _make(workspace: Workspace, password: str) -> None:
             example_install(tenant=tenant, actor=actor, name=workspace.example)
 
 
-def _person(email: str, password: str) -> User:
+def _person(email: str, password: Callable[[], str]) -> User:
     user = User.objects.filter(email=email).first()
-    return user or User.objects.create_user(email, password)
+    return user or User.objects.create(email=email, password=password())
 
 
 def _actor(user: User, tenant: Tenant) -> Actor:

@@ -216,7 +216,7 @@ class Up:
     async def _prepared_code(self) -> int:
         # Polled, like the services: asyncio would watch children from a thread on Python 3.11.
         while (code := self.setup.poll()) is None and not self._stops:  # noqa: ASYNC110
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(0.02)
         return code or 0
 
     def _start_database(self) -> None:

@@ -5,6 +5,8 @@ they run. Forked from one, they share the pages that nobody writes to. What must
 fork is checked before the first one: threads (a fork copies their locks, not them) and connections to the database.
 
 It imports while the embedded database is still being made or started, so only what is forked from it asks for its address.
+What sets up needs the models alone: it is forked as soon as these and the database are there, and the rest is imported
+beside it.
 
 Started by ``manage.py up`` as ``python -m config.zygote <descriptor>``, with a socket of type SOCK_SEQPACKET. Each message
 is a JSON object. To it come ``{"argv": [...], "mark": "..."}`` together with the descriptor to which the new process
@@ -13,6 +15,7 @@ writes; from it ``{"started": pid, "mark": "..."}`` and ``{"ended": pid, "code":
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import gc
 import json
@@ -21,23 +24,33 @@ import select
 import signal
 import socket
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from basics.processes import die_with_parent
 from config.processes import MARK
 
 POOL = "DJANGO_DB_POOL"
 _IMPORTED = (
-    "config.asgi",
     "jobs.management.commands.worker",
     "django_q.cluster",
     "uvicorn.lifespan.on",
     "uvicorn.loops.auto",
     "uvicorn.main",
     "uvicorn.protocols.http.auto",
+    # Each is a tenth of a second at most, after which what sets up may be forked.
+    "apps.collections.urls",
+    "apps.conversations.urls",
+    "apps.datasets.urls",
+    "apps.tools.urls",
+    "apps.evaluations.urls",
+    "config.urls",
+    "config.asgi",
 )
+_EARLY = "prepare"
+"""The command that may be forked before all is imported: it ends soon, so nobody misses the memory it doesn't share."""
 _SERVER = ["-m", "uvicorn"]
 _TITLE = "groundwork "
 _ADDRESS = ("NAME", "USER", "PASSWORD", "HOST", "PORT")
@@ -54,64 +67,134 @@ def main(descriptor: int) -> Sequence[str]:
         CannotFork: something runs or is open that a fork would break.
         SystemExit: the supervisor has closed the channel.
     """
-    channel = socket.socket(fileno=descriptor)
     # Its threads would be running at each fork. Matrices here are small, and the machine's cores are shared.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    chosen_pool = os.environ.get(POOL)
-    import_all()
-    refuse_unsafe()
-    tie = die_with_parent(signal.SIGTERM, os.getpid())
-    heard, told = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-    signal.set_wakeup_fd(told)
-    signal.signal(signal.SIGCHLD, lambda *_: None)
+    forks = _Forks(socket.socket(fileno=descriptor))
+    try:
+        for _ in imports():
+            if command := forks.early():
+                return command
+        refuse_unsafe()
+    except Exception:
+        forks.outlive()
+        raise
     # What is old here is never garbage, and the pages stay shared only while no collector walks them.
     gc.freeze()
     gc.disable()
-    while True:
-        readable, _, _ = select.select([channel.fileno(), heard], [], [])
-        if heard in readable:
-            os.read(heard, 4096)
-            _tell_ended(channel)
-        if channel.fileno() in readable:
-            message, descriptors, _, _ = socket.recv_fds(channel, 65536, 1)
-            if not message:
-                sys.exit(0)
-            wanted = json.loads(message)
-            refuse_unsafe()
-            if not (pid := os.fork()):
-                signal.set_wakeup_fd(-1)
-                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-                for own in (heard, told):
-                    os.close(own)
-                channel.close()
-                _become(wanted["mark"], descriptors[0])
-                if tie:
-                    tie()
-                _database_find()
-                if not is_server(wanted["argv"]) and chosen_pool is None:
-                    _pool_leave()
-                gc.enable()
-                return list(wanted["argv"])
-            os.close(descriptors[0])
-            channel.send(json.dumps({"started": pid, "mark": wanted["mark"]}).encode())
+    return forks.all()
 
 
-def import_all() -> None:
-    """Import what web and worker do, and check the settings as the worker would.
+class _Forks:
+    """What is asked for over the channel, and forked.
+
+    Args:
+        channel: to the supervisor.
+    """
+
+    def __init__(self, channel: socket.socket) -> None:
+        self._channel = channel
+        self._chosen_pool = os.environ.get(POOL)
+        self._tie = die_with_parent(signal.SIGTERM, os.getpid())
+        self._heard, self._told = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        signal.set_wakeup_fd(self._told)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        self._waiting: list[tuple[dict[str, Any], int]] = []
+
+    def early(self) -> Sequence[str] | None:
+        """Fork what need not wait for all imports; return its command in the process forked, else None."""
+        while select.select([self._channel.fileno()], [], [], 0)[0]:
+            wanted, output = self._next()
+            if wanted["argv"][2:3] != [_EARLY]:
+                self._waiting.append((wanted, output))
+            elif command := self._fork(wanted, output):
+                return command
+        return None
+
+    def all(self) -> Sequence[str]:
+        """Fork all that is asked for, until the channel is closed; return in a process forked, with its command."""
+        while True:
+            while self._waiting:
+                if command := self._fork(*self._waiting.pop(0)):
+                    return command
+            readable, _, _ = select.select([self._channel.fileno(), self._heard], [], [])
+            if self._heard in readable:
+                os.read(self._heard, 4096)
+                self._tell_ended()
+            if self._channel.fileno() in readable:
+                self._waiting.append(self._next())
+
+    def outlive(self) -> None:
+        """Let what was forked come to its end, and tell it: it doesn't need what failed here."""
+        with contextlib.suppress(ChildProcessError):
+            while True:
+                self._tell(*os.waitpid(-1, 0))
+
+    def _next(self) -> tuple[dict[str, Any], int]:
+        message, descriptors, _, _ = socket.recv_fds(self._channel, 65536, 1)
+        if not message:
+            sys.exit(0)
+        return json.loads(message), descriptors[0]
+
+    def _fork(self, wanted: dict[str, Any], output: int) -> Sequence[str] | None:
+        refuse_unsafe()
+        if pid := os.fork():
+            os.close(output)
+            self._channel.send(json.dumps({"started": pid, "mark": wanted["mark"]}).encode())
+            return None
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        for own in (self._heard, self._told, *(other for _, other in self._waiting)):
+            os.close(own)
+        self._channel.close()
+        _become(wanted["mark"], output)
+        if self._tie:
+            self._tie()
+        _database_find()
+        if not is_server(wanted["argv"]) and self._chosen_pool is None:
+            _pool_leave()
+        gc.enable()
+        return list(wanted["argv"])
+
+    def _tell_ended(self) -> None:
+        with contextlib.suppress(ChildProcessError):
+            while (ended := os.waitpid(-1, os.WNOHANG))[0]:
+                self._tell(*ended)
+
+    def _tell(self, pid: int, status: int) -> None:
+        self._channel.send(json.dumps({"ended": pid, "code": os.waitstatus_to_exitcode(status)}).encode())
+
+
+def imports() -> Iterator[None]:
+    """Import what web and worker do, pausing where a process may be forked, then check the settings as the worker would.
 
     Checks touch every model, and so would make a fifth of the shared pages the worker's own.
 
     Raises:
         CannotFork: an error was found, which is printed.
     """
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.dev")
+    os.environ.setdefault(POOL, "1")  # as config.asgi does; the settings are read now
+    gc.disable()  # see manage.py
+    import django
+
+    django.setup()
+    gc.disable()  # the last app turned it on
+    yield
     for name in _IMPORTED:
         import_module(name)
+        yield
     from django.core.management.base import BaseCommand, CommandError
 
     try:
         BaseCommand().check()
     except CommandError as error:
         raise CannotFork(str(error)) from error
+
+
+def import_all() -> None:
+    """Import what web and worker do, and check it; see ``imports``."""
+    for _ in imports():
+        pass
 
 
 def is_server(argv: Sequence[str]) -> bool:
@@ -149,17 +232,6 @@ def refuse_unsafe() -> None:
     if any(one.connection is not None for one in connections.all(initialized_only=True)):
         raise CannotFork("a connection to the database is open after the imports")
     _mark_place()
-
-
-def _tell_ended(channel: socket.socket) -> None:
-    while True:
-        try:
-            pid, status = os.waitpid(-1, os.WNOHANG)
-        except ChildProcessError:
-            return
-        if not pid:
-            return
-        channel.send(json.dumps({"ended": pid, "code": os.waitstatus_to_exitcode(status)}).encode())
 
 
 def _become(mark: str, output: int) -> None:

@@ -11,8 +11,9 @@ No role needs BYPASSRLS, so this runs on managed Postgres too. Needs PostgreSQL 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
+from functools import cache, partial
 from typing import Any
 
 from django.apps import apps
@@ -22,7 +23,7 @@ from tenancy.database.base import APP_ROLE, PLATFORM_ROLE, as_login_role
 from tenancy.fields import SET_NULL, TenantForeignKey
 from tenancy.models import TenantModel
 from tenancy.upgrades.locks import waiting_long
-from tenancy.upgrades.operations import has_rows, index_left
+from tenancy.upgrades.operations import has_rows, index_left, tables_with_rows
 from tenancy.wide_keys import keys_widen, tables_wide, whole
 
 POLICY = "tenant_isolation"
@@ -107,9 +108,12 @@ def _apply(cursor: Any, existing: set[str], *, contract: bool) -> None:
     for table in _with_spare_key(cursor, wide.intersection(free)):
         _key_spare(cursor, table)
     bound = _bound(cursor)
+    filled = cache(
+        partial(tables_with_rows, cursor)
+    )  # rows that come meanwhile only make a statement take longer
     for model in walled:
         for field in tenant_foreign_keys(model):
-            _bind(cursor, model, field, bound=bound, wide=wide, cleared=cleared)
+            _bind(cursor, model, field, bound=bound, filled=filled, wide=wide, cleared=cleared)
     rights: dict[str, list[str]] = {}
     for model in walled:
         rights.setdefault(_rights(model), []).append(model._meta.db_table)
@@ -260,6 +264,7 @@ def _bind(
     field: TenantForeignKey,
     *,
     bound: dict[tuple[str, str], tuple[str, bool]],
+    filled: Callable[[], set[str]],
     wide: set[str],
     cleared: bool,
 ) -> None:
@@ -274,7 +279,7 @@ def _bind(
     is_right = row is not None and row[0] in {_ACTION_CODES[w] for w in wanted}
     if row and is_right and row[1]:
         return
-    is_filled = has_rows(cursor, table)
+    is_filled = table in filled()
     if not is_right:
         if target not in wide:
             _key(cursor, target, key)

@@ -19,7 +19,7 @@ from typing import Any
 from django.db import transaction
 
 from tenancy.upgrades.locks import waiting_long
-from tenancy.upgrades.operations import has_rows, index_left
+from tenancy.upgrades.operations import has_rows, indexes_left
 
 _NARROW = """
 SELECT t.relname, i.relname, pg_get_indexdef(x.indexrelid), x.indisprimary, n.oid IS NOT NULL,
@@ -106,17 +106,18 @@ def keys_widen(cursor: Any, tables: Collection[str]) -> list[Key]:
         what was narrow.
     """
     narrow = keys_narrow(cursor, tables)
+    left = indexes_left(
+        cursor, [key.building for key in narrow]
+    )  # by a try that was killed, or stopped by a lock
     for key in narrow:
-        _build(cursor, key)
+        if not left.get(key.building, (False,))[0]:
+            _build(cursor, key)
     for table in dict.fromkeys(key.table for key in narrow):
         _exchange(cursor, table, [key for key in narrow if key.table == table])
     return narrow
 
 
 def _build(cursor: Any, key: Key) -> None:
-    left = index_left(cursor, key.building)  # by a try that was killed, or stopped by a lock
-    if left is not None and left[0]:
-        return
     if cursor.db.in_atomic_block or not has_rows(cursor, key.table):
         cursor.execute(key.wide(concurrently=False))
         return

@@ -252,6 +252,7 @@ def test_two_projects_do_not_meet_when_on_one_machine(
     server: EmbeddedPostgres, data_dir: Path, make_database: Callable[[Path], None]
 ) -> None:
     make_database(data_dir)
+    state.state_path(data_dir).unlink()  # else both are copies with the same passwords
     with EmbeddedPostgres(data_dir) as other:
         assert other.port != server.port
         write_note(server, "one")

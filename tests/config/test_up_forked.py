@@ -25,8 +25,8 @@ pytestmark = [
 ZYGOTE = """
 import sys
 from config import zygote
+zygote.imports = lambda: [print("imported", flush=True)]
 {first}
-zygote.import_all = lambda: print("imported", flush=True)
 try:
     command = zygote.main(int(sys.argv[1]))
 except zygote.CannotFork as error:
@@ -105,6 +105,45 @@ def test_setup_is_forked_too_where_it_changes_nothing_that_is_imported(folder: P
     group = Early(folder, first=f"import pathlib; pathlib.Path({str(sign)!r}).touch()").ready()
     assert group.imports() == 1
     assert group.child("web").ppid() == group.child("zygote").pid
+    assert group.end() == 0
+
+
+SETUP_WHEN_ASKED = """
+import pathlib, sys, time
+pathlib.Path({begun!r}).touch()
+while not pathlib.Path({failing!r}).exists(): time.sleep(0.01)
+time.sleep(0.2)
+print("set up all the same", flush=True)
+"""
+IMPORTS_THAT_FAIL_LATE = """
+import pathlib, time
+zygote._EARLY = {setup!r}
+def imports():
+    print("imported", flush=True)
+    while not pathlib.Path({begun!r}).exists():
+        yield
+        time.sleep(0.01)
+    pathlib.Path({failing!r}).touch()
+    raise zygote.CannotFork("what is imported last starts a thread")
+zygote.imports = imports
+"""
+
+
+def test_setup_is_forked_before_all_is_imported_and_outlives_imports_that_fail(folder: Path) -> None:
+    signs = {"begun": str(folder / "early"), "failing": str(folder / "late")}
+    setup = SETUP_WHEN_ASKED.format(**signs)
+
+    class Early(ForkedGroup):
+        def command(self, web: str, setup_code: int, kind: str) -> list[str]:
+            return [setup if word == SETUP else word for word in super().command(web, setup_code, kind)]
+
+        def environment(self) -> dict[str, str]:
+            return super().environment() | {"DJANGO_SETTINGS_MODULE": "config.settings.dev"}
+
+    group = Early(folder, first=IMPORTS_THAT_FAIL_LATE.format(setup=setup, **signs)).ready()
+    assert [line for line in group.lines if "set up all the same" in line] == ["setup  | set up all the same"]
+    assert {group.child(name).ppid() for name in ("web", "worker")} == {group.process.pid}
+    assert group.imports() == 2  # the second time for web and worker, which are not forked then
     assert group.end() == 0
 
 

@@ -27,11 +27,16 @@ def environment() -> dict[str, str]:
     return {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C", "TZ": "UTC"}
 
 
-def create(bin_dir: Path, pgdata: Path, account: Account | None) -> None:
-    """Run initdb beside the final place and rename, so that a kill in between leaves nothing half-made.
+def create(bin_dir: Path, pgdata: Path, account: Account | None, state: State, *, durable: bool) -> None:
+    """Make and provision the files beside the final place and rename, so that a kill in between leaves nothing half-made.
+
+    What each step writes is brought to the disk once, at the end, which a disk at work makes much of a first start.
+
+    Args:
+        durable: False leaves that to the system.
 
     Raises:
-        EmbeddedPostgresError: initdb failed; carries what it said.
+        EmbeddedPostgresError: one of Postgres' programs failed; carries what it said.
     """
     for abandoned in pgdata.parent.glob(f"{pgdata.name}.new-*"):
         _discard(abandoned)
@@ -59,6 +64,7 @@ def create(bin_dir: Path, pgdata: Path, account: Account | None) -> None:
                 f"--locale={ctype}",
                 "--lc-messages=C",
                 "--no-instructions",
+                "--no-sync",
             ],
             cwd="/",
             env=environment() | {"LC_ALL": ctype},
@@ -84,9 +90,32 @@ def create(bin_dir: Path, pgdata: Path, account: Account | None) -> None:
     own.write_text("# Own PostgreSQL settings; they win over groundwork.conf.\n", encoding="utf-8")
     if account:
         os.chown(own, account.uid, account.gid)
+    role = [f"CREATE ROLE {USER}", *_roles(state)]
+    # Made from template1, it has the extension.
+    made = [*role, _EXTENSION, f"CREATE DATABASE {DATABASE} OWNER {USER}"]
+    _single(bin_dir, scratch, account, "template1", made, durable=False)
+    if durable:
+        _sync(bin_dir, scratch, account)
     if pgdata.exists():
         pgdata.rmdir()
     scratch.rename(pgdata)
+
+
+def _sync(bin_dir: Path, pgdata: Path, account: Account | None) -> None:
+    result = subprocess.run(
+        [str(bin_dir / "initdb"), "--sync-only", "-D", str(pgdata)],
+        cwd="/",
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=die_with_parent(signal.SIGKILL, os.getpid()),
+        **popen_user(account),
+    )
+    if result.returncode != 0:
+        raise EmbeddedPostgresError(
+            f"The new database could not be written to the disk: {result.stderr.strip()}"
+        )
 
 
 def _discard(scratch: Path) -> None:
@@ -159,26 +188,29 @@ def configure(
 def provision(bin_dir: Path, pgdata: Path, account: Account | None, state: State) -> None:
     """Set the passwords, and make the owner role, its database and the extension where they are missing.
 
-    Uses the single-user mode, which needs no password: the same path serves a new database and one whose state file was
-    lost. The owner role is no superuser, as on a managed Postgres; pgvector is therefore put into ``template1``, from
-    which test databases are made.
+    For a database whose state file was lost: uses the single-user mode, which needs no password, as ``create`` does. The
+    owner role is no superuser, as on a managed Postgres; pgvector is therefore put into ``template1``, from which test
+    databases are made.
 
     Raises:
         EmbeddedPostgresError: Postgres did not come up; carries what it said.
     """
-    role = f"ALTER ROLE {USER} LOGIN NOSUPERUSER CREATEDB CREATEROLE PASSWORD {_quote(state.password)}"
     missing = f"NOT EXISTS (SELECT FROM pg_roles WHERE rolname = {_quote(USER)})"
-    in_template = [
-        f"ALTER ROLE {SUPERUSER} PASSWORD {_quote(state.superuser_password)}",
-        f"DO $$ BEGIN IF {missing} THEN CREATE ROLE {USER}; END IF; END $$",
-        role,
-        "CREATE EXTENSION IF NOT EXISTS vector",
-    ]
+    role = [f"DO $$ BEGIN IF {missing} THEN CREATE ROLE {USER}; END IF; END $$", *_roles(state)]
+    in_template = [*role, _EXTENSION]
     if f"[{DATABASE}]" not in _single(bin_dir, pgdata, account, "template1", [*in_template, _FIND]):
         _single(bin_dir, pgdata, account, "template1", [f"CREATE DATABASE {DATABASE} OWNER {USER}"])
-    _single(bin_dir, pgdata, account, DATABASE, ["CREATE EXTENSION IF NOT EXISTS vector"])
+    _single(bin_dir, pgdata, account, DATABASE, [_EXTENSION])
 
 
+def _roles(state: State) -> list[str]:
+    return [
+        f"ALTER ROLE {SUPERUSER} PASSWORD {_quote(state.superuser_password)}",
+        f"ALTER ROLE {USER} LOGIN NOSUPERUSER CREATEDB CREATEROLE PASSWORD {_quote(state.password)}",
+    ]
+
+
+_EXTENSION = "CREATE EXTENSION IF NOT EXISTS vector"
 _FIND = f"SELECT '[{DATABASE}]' AS found FROM pg_database WHERE datname = '{DATABASE}'"  # noqa: S608
 
 
@@ -188,10 +220,17 @@ def is_refusal(problem: str) -> bool:
 
 
 def _single(
-    bin_dir: Path, pgdata: Path, account: Account | None, database: str, statements: list[str]
+    bin_dir: Path,
+    pgdata: Path,
+    account: Account | None,
+    database: str,
+    statements: list[str],
+    *,
+    durable: bool = True,
 ) -> str:
+    unsynced = () if durable else ("-F",)
     result: subprocess.CompletedProcess[str] = subprocess.run(
-        [str(bin_dir / "postgres"), "--single", "-D", str(pgdata), database],
+        [str(bin_dir / "postgres"), "--single", *unsynced, "-D", str(pgdata), database],
         input="".join(f"{statement}\n" for statement in statements),
         cwd="/",
         env=environment(),

@@ -180,15 +180,15 @@ class EmbeddedPostgres:
         pgdata = self._locate()
         account = choose_account(pgdata)
         bin_dir = programs(account, self._system_dir)
-        fresh = not (pgdata / "PG_VERSION").exists()
-        if fresh:
+        known = state.load(self.data_dir)
+        if not (pgdata / "PG_VERSION").exists():
             if pgdata.is_relative_to(self._system_dir):
                 self._system_dir.mkdir(mode=0o755, parents=True, exist_ok=True)
                 self._system_dir.chmod(0o755)  # whatever the umask: the database's user passes through
-            cluster.create(bin_dir, pgdata, account)
+            known = self._new_state(pgdata, known)
+            cluster.create(bin_dir, pgdata, account, known, durable=self._durable)
         self._clear_stale_pid_file(pgdata)
-        known = state.load(self.data_dir)
-        if fresh or known is None or known.pgdata != str(pgdata):
+        if known is None or known.pgdata != str(pgdata):
             known = self._new_credentials(bin_dir, pgdata, account, known)
         for attempt in range(2):
             known = self._launch(bin_dir, pgdata, account, known)
@@ -207,6 +207,12 @@ class EmbeddedPostgres:
         self, bin_dir: Path, pgdata: Path, account: Account | None, known: State | None
     ) -> State:
         """Give the roles new passwords, and make role, database and extension where they are missing."""
+        new = self._new_state(pgdata, known)
+        cluster.provision(bin_dir, pgdata, account, new)
+        return new
+
+    def _new_state(self, pgdata: Path, known: State | None) -> State:
+        """Return what is recorded now: new passwords."""
         new = State(
             pgdata=str(pgdata),
             port=known.port if known else 0,
@@ -215,7 +221,6 @@ class EmbeddedPostgres:
         )
         # Recorded first: a crash in between leaves passwords that do not fit, which the next start repairs.
         state.save(self.data_dir, new)
-        cluster.provision(bin_dir, pgdata, account, new)
         return new
 
     def _launch(self, bin_dir: Path, pgdata: Path, account: Account | None, known: State) -> State:

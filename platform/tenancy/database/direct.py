@@ -89,13 +89,11 @@ def is_shared(params: dict[str, Any]) -> bool:
     Raises:
         psycopg.Error: the database cannot be reached.
     """
-    with (
-        psycopg.connect(**params, autocommit=True) as one,
-        psycopg.connect(**params, autocommit=True) as other,
-    ):
+    with psycopg.connect(**params, autocommit=True) as one:
         if _process(one) == one.info.backend_pid:
             return False
-        return any(_process(one) == _process(other) for _ in range(_LOOKS))
+        with psycopg.connect(**params, autocommit=True) as other:
+            return any(_process(one) == _process(other) for _ in range(_LOOKS))
 
 
 def _process(raw: psycopg.Connection[Any]) -> int:

@@ -14,9 +14,9 @@ from django.db.migrations.state import ProjectState
 from tenancy.redundant_indexes import redundant_indexes
 from tenancy.upgrades.locks import waiting_long
 
-_LEFT = """SELECT i.indisvalid, EXISTS (SELECT FROM pg_constraint n WHERE n.conindid = i.indexrelid)
+_LEFT = """SELECT c.relname, i.indisvalid, EXISTS (SELECT FROM pg_constraint n WHERE n.conindid = i.indexrelid)
            FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
-           WHERE c.relname = %s AND c.relnamespace = current_schema()::regnamespace"""
+           WHERE c.relname = ANY(%s) AND c.relnamespace = current_schema()::regnamespace"""
 _UNIQUE = re.compile(
     r"ALTER TABLE (?P<table>\S+) ADD CONSTRAINT (?P<name>\S+) UNIQUE(?P<nulls>(?: NULLS \w+ ?\w*)?) "
     r"(?P<columns>\([^)]*\))(?P<when>.*)"
@@ -181,12 +181,27 @@ def _is_built(schema_editor: Any, name: str) -> tuple[bool, bool]:
 
 def index_left(cursor: Any, name: str) -> tuple[bool, bool] | None:
     """Return whether an index of this name is valid and whether it is a constraint's; None when there is none."""
-    cursor.execute(_LEFT, [name])
-    found = cursor.fetchone()
-    return None if found is None else (bool(found[0]), bool(found[1]))
+    return indexes_left(cursor, [name]).get(name)
+
+
+def indexes_left(cursor: Any, names: Sequence[str]) -> dict[str, tuple[bool, bool]]:
+    """Return the same for each of the names that is an index's."""
+    cursor.execute(_LEFT, [list(names)])
+    return {
+        name: (bool(is_valid), bool(is_constraint)) for name, is_valid, is_constraint in cursor.fetchall()
+    }
 
 
 def has_rows(cursor: Any, table: str) -> bool:
     """Tell whether a table has, or had, rows: statements that read all of it take time then."""
     cursor.execute("SELECT pg_relation_size(%s::regclass) > 0", [f'public."{table}"'])
     return bool(cursor.fetchone()[0])
+
+
+def tables_with_rows(cursor: Any) -> set[str]:
+    """Return all tables of which ``has_rows`` would say so."""
+    cursor.execute(
+        "SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r' "
+        "AND pg_relation_size(oid) > 0"
+    )
+    return {name for (name,) in cursor.fetchall()}

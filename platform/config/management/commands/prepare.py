@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
-from config.demo import EMAIL, OTHER_EMAIL, demo_lock, demo_password, demo_unlock
+from config.demo import EMAIL, OTHER_EMAIL, demo_hash_begin, demo_lock, demo_password, demo_unlock
 from tenancy.database.base import as_login_role
 from tenancy.database.direct import pooler_found
 from tenancy.database.history import adopt
@@ -41,6 +41,8 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         if wrong := pooler_found():
             raise CommandError(wrong)
+        has_demo = not (options["no_demo"] or options["public"])
+        hashed = demo_hash_begin(settings.DATA_DIR) if has_demo else None
         with as_login_role():
             adopt(connection)
             _version_check()
@@ -53,12 +55,12 @@ class Command(BaseCommand):
             self._call("collecting static files", "collectstatic", interactive=False, verbosity=0)
         self._call("preparing the embedder's model", "embedder_prepare")
         sign_in = settings.DATA_DIR / "run" / "sign_in.txt"  # `up` shows it
-        if options["no_demo"] or options["public"]:
+        if not has_demo:
             sign_in.unlink(missing_ok=True)
             if options["public"]:
                 self._lock()
             return
-        self._call("seeding the demo", "seed_demo")
+        self._call("seeding the demo", "seed_demo", hashed=hashed)
         demo_unlock(settings.DATA_DIR)
         sign_in.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         sign_in.write_text(
