@@ -274,7 +274,7 @@ def _by_lexemes(
         as_of=as_of,
         limit=DEPTH,
     )
-    return rows_execute(statement_of(sql), sql.parameters, is_indexed=False)
+    return rows_execute(statement_of(sql), sql.parameters, {})
 
 
 def _scope(tenant: Tenant, actor: Actor, collections: Sequence[Collection] | None) -> list[Collection]:

@@ -4,7 +4,7 @@ It reads ids, measures and one short line per document; what is shown is read af
 (``apps.collections.search.rows``). How legs are weighed against each other: ``apps.collections.search.fusion``.
 
 A leg is exact unless its collection has an index of its own (``apps.collections.index.large``). Such an index covers the
-chunks up to a mark; later ones are scanned, so it never delays an ingestion and never hides a new document.
+chunks up to a mark; later ones, where there are any, are scanned, so it never delays an ingestion and never hides a new document.
 
 What may be found is decided before any ranking. While nothing in the scope is under way, retired, restricted, disabled
 or filtered, a leg needs no look at documents at all (``is_open``): that half of the condition costs nothing.
@@ -37,6 +37,7 @@ class Postings:
     Attributes:
         index_id: row of the index.
         last_chunk: the last chunk it covers.
+        is_behind: the collection has later ones.
         edited: chunks whose terms it does not know.
         candidates: chunks it proposes; among them the best, but for chunks edited or behind it.
     """
@@ -44,18 +45,24 @@ class Postings:
     collection_id: int
     index_id: int
     last_chunk: int
+    is_behind: bool = True
     edited: list[int] = field(default_factory=list)
     candidates: list[int] = field(default_factory=list)
 
 
 @dataclass(slots=True)
 class Sql:
-    """A statement under construction; every value is a parameter."""
+    """A statement under construction; every value is a parameter.
+
+    Attributes:
+        is_bounded: every leg reads some hundred rows through an index, whatever the values: one plan fits all of them.
+    """
 
     ctes: list[str] = field(default_factory=list)
     legs: list[str] = field(default_factory=list)
     parameters: dict[str, Any] = field(default_factory=dict)
     is_open_at_best: bool = True
+    is_bounded: bool = True
     has_chunk_filter: bool = False
 
     def allows(self, document: str, chunk: str) -> str:
@@ -235,6 +242,7 @@ def _vector_leg(sql: Sql, number: int, vector: QueryVector) -> None:
     allowed = sql.allows("e.document_id", "e.chunk_id")
     parts: list[str] = []
     if vector.scanned:
+        sql.is_bounded = False
         parts.append(
             f"""(SELECT e.chunk_id, e.document_id, e.vector <=> %({name})s::halfvec AS measure
                  FROM collections_embedding e
@@ -250,6 +258,8 @@ def _vector_leg(sql: Sql, number: int, vector: QueryVector) -> None:
                  WHERE e.tenant_id = %(tenant)s AND {allowed}
                  ORDER BY e.vector <=> %({name})s::{typed} LIMIT {DEPTH})"""
         )
+        if not graph.is_behind:
+            continue
         parts.append(
             f"""(SELECT e.chunk_id, e.document_id, e.vector <=> %({name})s::halfvec AS measure
                  FROM collections_embedding e
@@ -306,6 +316,7 @@ def _lexical_leg(sql: Sql, terms: Sequence[int], postings: Sequence[Postings]) -
     score = "t.weights <#> (SELECT weights FROM question)"
     parts: list[str] = []
     if sql.parameters["scanned"]:
+        sql.is_bounded = False
         parts.append(
             f"""(SELECT t.chunk_id, t.document_id, {score} AS negative FROM collections_chunkterms t
                  WHERE t.tenant_id = %(tenant)s AND t.collection_id = ANY (%(scanned)s) AND {allowed}
@@ -324,14 +335,18 @@ def _postings_parts(sql: Sql, number: int, one: Postings, score: str) -> list[st
     }
     own = f"t.tenant_id = %(tenant)s AND t.collection_id = %(own{number})s"
     allowed = sql.allows("t.document_id", "t.chunk_id")
-    return [
+    parts = [
         f"""(SELECT t.chunk_id, t.document_id, {score} AS negative FROM collections_chunkterms t
              WHERE {own} AND t.chunk_id = ANY (%(posted{number})s::bigint[]) AND {allowed}
-             ORDER BY {score} LIMIT {DEPTH})""",
-        f"""(SELECT t.chunk_id, t.document_id, {score} AS negative FROM collections_chunkterms t
-             WHERE {own} AND t.chunk_id > {int(one.last_chunk)} AND {allowed}
-             ORDER BY {score} LIMIT {DEPTH})""",
+             ORDER BY {score} LIMIT {DEPTH})"""
     ]
+    if one.is_behind:
+        parts.append(
+            f"""(SELECT t.chunk_id, t.document_id, {score} AS negative FROM collections_chunkterms t
+             WHERE {own} AND t.chunk_id > {int(one.last_chunk)} AND {allowed}
+             ORDER BY {score} LIMIT {DEPTH})"""
+        )
+    return parts
 
 
 def _exact_leg(sql: Sql, lexemes: Sequence[str]) -> None:

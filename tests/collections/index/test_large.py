@@ -158,7 +158,7 @@ def test_settings_of_the_graph_travel_with_the_ranking_and_end_with_it(
     with CaptureQueriesContext(connection) as asked:
         assert ask(cast, filled, "tariff on lamps").hits
     told = [one["sql"] for one in asked.captured_queries]
-    ranking = [sql for sql in told if "FROM collections_embedding e" in sql]
+    ranking = [sql for sql in told if "fused AS" in sql]
     assert len(ranking) == 1
     assert "SET LOCAL enable_sort = 'off'" in ranking[0]
     with connection.cursor() as cursor:
