@@ -157,7 +157,7 @@ def candidates_find(
     sql = postings_sql(
         actor=actor, scope=scope, terms=terms, postings=postings, conditions=conditions, as_of=as_of
     )
-    with binary_cursor() as cursor:
+    with binary_cursor(is_planned_once=True) as cursor:
         cursor.execute(f"WITH {', '.join(sql.ctes)} {sql.legs[0]}", sql.parameters)
         rows = cursor.fetchall()
         documents = disabled = None
