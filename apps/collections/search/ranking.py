@@ -10,7 +10,7 @@ from django.db import ProgrammingError, connection
 from psycopg.errors import UndefinedTable
 
 from apps.collections.search.indexed import HNSW_SETTINGS, PLANNED_ONCE
-from apps.collections.search.statement import Sql, statement_of
+from apps.collections.search.statement import COLUMNS, Sql, statement_of
 from apps.collections.search.types import QueryVector
 from tenancy.database.cursors import local_settings
 
@@ -41,8 +41,7 @@ def ranked_rows(statement: Callable[..., Sql], vectors: list[QueryVector]) -> li
 def rows_execute(
     statement: str, parameters: Mapping[str, Any], settings: Mapping[str, str]
 ) -> list[dict[str, Any]]:
-    """Run a statement with settings of its own, and return its rows by the names of their columns."""
+    """Run a statement of ``statement_of`` with settings of its own, and return its rows by the names of their columns."""
     with connection.cursor() as cursor, local_settings(cursor, settings):
         cursor.execute(statement, parameters)
-        names = [column.name for column in cursor.description or ()]
-        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+        return [dict(zip(COLUMNS, row, strict=True)) for row in cursor.fetchall()]

@@ -27,6 +27,11 @@ from apps.collections.search.fusion import NO_LEG, exact_votes, fused_sql, lexic
 from apps.collections.search.types import DEPTH, WEAK_VOTE, QueryVector
 from tenancy.actors import Actor
 
+COLUMNS = (
+    *("chunk_id", "document_id", "score", "vector_rank", "lexical_rank", "exact_rank", "distance", "bm25"),
+    *("cover", "form", "dated"),
+)
+"""Of the rows of ``statement_of``, in their order."""
 POSTINGS_BUDGET = 1_000_000  # postings added up per index and search, those of rare terms first
 
 
@@ -55,7 +60,8 @@ class Sql:
     """A statement under construction; every value is a parameter.
 
     Attributes:
-        is_bounded: every leg reads some hundred rows through an index, whatever the values: one plan fits all of them.
+        is_bounded: of one collection, and every leg reads some hundred rows through an index, whatever the values: one
+            plan fits all of them.
     """
 
     ctes: list[str] = field(default_factory=list)
@@ -64,6 +70,13 @@ class Sql:
     is_open_at_best: bool = True
     is_bounded: bool = True
     has_chunk_filter: bool = False
+
+    def among(self, column: str) -> str:
+        """Return the condition that a column names a collection of the scope.
+
+        Of a list, a plan that holds for all values knows no length, and would rather read all that the workspace has.
+        """
+        return f"{column} = %(only)s" if "only" in self.parameters else f"{column} = ANY (%(scope)s)"
 
     def allows(self, document: str, chunk: str) -> str:
         """Return the condition on a leg's columns; without filters mostly the cheap half decides."""
@@ -113,9 +126,10 @@ def search_sql(
 def statement_of(sql: Sql) -> str:
     """Return the text: candidates best first, with what their order may still depend on.
 
-    Its rows: ids of chunk and document, score, rank per leg, distance and BM25, and of the document its cover (with its
+    Its rows (``COLUMNS``): ids of chunk and document, score, rank per leg, distance and BM25, and of the document its cover (with its
     best passage alone, empty with its others), the form of its terms and its date.
     """
+    # Each candidate's document by its key, whatever the planner thinks: not all of the workspace, to join them.
     return f"""
         WITH {", ".join(sql.ctes)},
         fused AS ({fused_sql(sql.legs)} LIMIT %(limit)s)
@@ -124,7 +138,9 @@ def statement_of(sql: Sql) -> str:
                     THEN d.cover ELSE '' END AS cover,
                d.lexical_form AS form, d.dated
         FROM fused f
-        JOIN collections_document d ON d.id = f.document_id AND d.tenant_id = %(tenant)s
+        JOIN LATERAL (SELECT cover, lexical_form, dated FROM collections_document
+                      WHERE id = f.document_id AND tenant_id = %(tenant)s OFFSET 0) d
+          ON true
         ORDER BY f.score DESC, f.chunk_id
     """
 
@@ -201,7 +217,10 @@ def _scoped(
     sql = Sql(
         parameters={"tenant": actor.tenant_id, "scope": list(scope), "ready": DocumentStatus.READY.value},
         is_open_at_best=not conditions and as_of is None,
+        is_bounded=len(scope) == 1,
     )
+    if sql.is_bounded:
+        sql.parameters["only"] = scope[0]
     _documents(sql, actor, conditions, as_of)
     return sql
 
@@ -212,25 +231,25 @@ def _documents(sql: Sql, actor: Actor, conditions: Sequence[SearchFilter], as_of
         on[condition.on] += f" AND ({condition_sql(condition, number, sql.parameters)})"
     sql.ctes.append(
         "docs AS MATERIALIZED (SELECT d.id FROM collections_document d WHERE d.tenant_id = %(tenant)s "
-        f"AND d.collection_id = ANY (%(scope)s) AND d.status = %(ready)s AND {live(as_of, sql.parameters)} "
+        f"AND {sql.among('d.collection_id')} AND d.status = %(ready)s AND {live(as_of, sql.parameters)} "
         f"AND {permitted(actor, sql.parameters)}{on['document']})"
     )
     sql.has_chunk_filter = bool(on["chunk"])
     if sql.has_chunk_filter:
         sql.ctes.append(
             "wanted_chunks AS MATERIALIZED (SELECT c.id FROM collections_chunk c WHERE c.tenant_id = %(tenant)s "
-            "AND c.collection_id = ANY (%(scope)s) AND c.document_id IN (SELECT id FROM docs) "
+            f"AND {sql.among('c.collection_id')} AND c.document_id IN (SELECT id FROM docs) "
             f"AND NOT c.is_disabled{on['chunk']})"
         )
         return
     sql.ctes.append(
         "disabled AS MATERIALIZED (SELECT c.id FROM collections_chunk c WHERE c.tenant_id = %(tenant)s "
-        "AND c.collection_id = ANY (%(scope)s) AND c.is_disabled)"
+        f"AND {sql.among('c.collection_id')} AND c.is_disabled)"
     )
     if sql.is_open_at_best:
         sql.ctes.append(
             "scope AS MATERIALIZED (SELECT NOT EXISTS (SELECT FROM disabled) AND NOT EXISTS (SELECT FROM "
-            "collections_document d WHERE d.tenant_id = %(tenant)s AND d.collection_id = ANY (%(scope)s) "
+            f"collections_document d WHERE d.tenant_id = %(tenant)s AND {sql.among('d.collection_id')} "
             "AND (d.status <> 'ready' OR d.live_to IS NOT NULL OR d.is_restricted) AND d.chunk_count > 0) AS is_open)"
         )
 
@@ -289,14 +308,14 @@ def _idf(sql: Sql, terms: Sequence[int]) -> None:
     sql.parameters["terms"] = list(terms)
     sql.ctes.append(
         "total AS MATERIALIZED (SELECT coalesce(sum(chunk_total), 0)::float8 AS n FROM collections_collection "
-        "WHERE tenant_id = %(tenant)s AND id = ANY (%(scope)s))"
+        f"WHERE tenant_id = %(tenant)s AND {sql.among('id')})"
     )
     sql.ctes.append(
-        """idf AS MATERIALIZED (
+        f"""idf AS MATERIALIZED (
             SELECT term, df, ln(1 + (n - df + 0.5) / (df + 0.5)) AS weight
             FROM (SELECT f.term, least(sum(f.chunks), max(t.n))::float8 AS df, max(t.n) AS n
                   FROM collections_termfrequency f, total t
-                  WHERE f.tenant_id = %(tenant)s AND f.collection_id = ANY (%(scope)s)
+                  WHERE f.tenant_id = %(tenant)s AND {sql.among("f.collection_id")}
                     AND f.term = ANY (%(terms)s)
                   GROUP BY f.term) s WHERE df > 0)"""
     )
@@ -361,7 +380,7 @@ def _exact_leg(sql: Sql, lexemes: Sequence[str]) -> None:
             SELECT array_agg(a.lexeme) AS rare
             FROM unnest(%(lexemes)s::text[], %(lexeme_terms)s::int[]) AS a (lexeme, term)
             WHERE coalesce((SELECT sum(f.chunks) FROM collections_termfrequency f
-                            WHERE f.tenant_id = %(tenant)s AND f.collection_id = ANY (%(scope)s)
+                            WHERE f.tenant_id = %(tenant)s AND {sql.among("f.collection_id")}
                               AND f.term = a.term), 0) <= {MAX_CHUNKS_PER_IDENTIFIER})"""
     )
     sql.legs.append(
