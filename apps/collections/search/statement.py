@@ -4,7 +4,8 @@ It reads ids, measures and one short line per document; what is shown is read af
 (``apps.collections.search.rows``). How legs are weighed against each other: ``apps.collections.search.fusion``.
 
 A leg is exact unless its collection has an index of its own (``apps.collections.index.large``). Such an index covers the
-chunks up to a mark; later ones, where there are any, are scanned, so it never delays an ingestion and never hides a new document.
+chunks up to a mark; where there are later ones, these are scanned, so it never delays an ingestion and never hides a new
+document.
 
 What may be found is decided before any ranking. While nothing in the scope is under way, retired, restricted, disabled
 or filtered, a leg needs no look at documents at all (``is_open``): that half of the condition costs nothing.
@@ -126,8 +127,8 @@ def search_sql(
 def statement_of(sql: Sql) -> str:
     """Return the text: candidates best first, with what their order may still depend on.
 
-    Its rows (``COLUMNS``): ids of chunk and document, score, rank per leg, distance and BM25, and of the document its cover (with its
-    best passage alone, empty with its others), the form of its terms and its date.
+    Its rows (``COLUMNS``): ids of chunk and document, score, rank per leg, distance and BM25, and of the document its
+    cover (with its best passage alone, empty with its others), the form of its terms and its date.
     """
     # Each candidate's document by its key, whatever the planner thinks: not all of the workspace, to join them.
     return f"""
@@ -139,8 +140,7 @@ def statement_of(sql: Sql) -> str:
                d.lexical_form AS form, d.dated
         FROM fused f
         JOIN LATERAL (SELECT cover, lexical_form, dated FROM collections_document
-                      WHERE id = f.document_id AND tenant_id = %(tenant)s OFFSET 0) d
-          ON true
+                      WHERE id = f.document_id AND tenant_id = %(tenant)s OFFSET 0) d ON true
         ORDER BY f.score DESC, f.chunk_id
     """
 
