@@ -17,7 +17,8 @@ from django.test.utils import CaptureQueriesContext
 from psycopg.types.json import Jsonb
 
 from apps.collections.models import Collection
-from tenancy.database import prepared
+from apps.collections.storage.bulk import binary_cursor
+from tenancy.database import cursors, prepared
 from tenancy.database.base import as_login_role
 from tenancy.scope import platform_scope, tenant_scope
 from tests.cast import Cast
@@ -85,8 +86,13 @@ def _by_array() -> list[str]:
     return _ask(BY_NAME, [ALL_NAMES])
 
 
+def _by_binary(sql: str = NAMES, params: Any = None) -> list[str]:
+    with binary_cursor() as cursor:
+        return [row[0] for row in cursor.execute(sql, params).fetchall()]
+
+
 @pytest.mark.parametrize("plans", FORCED)
-@pytest.mark.parametrize("ask", [_ask, _by_array, _by_orm])
+@pytest.mark.parametrize("ask", [_ask, _by_array, _by_orm, _by_binary])
 def test_rounds_of_tenants_and_roles_on_one_connection_see_their_own_rows(
     ask: Callable[[], list[str]], plans: str, two: Cast
 ) -> None:
@@ -165,6 +171,41 @@ def test_a_tenant_cannot_write_by_a_plan_that_another_made(two: Cast) -> None:
             with pytest.raises(DatabaseError, match="row-level security"), connection.cursor() as cursor:
                 cursor.execute(insert, [row, own])
     assert any("jsonb_populate_record" in text for text in _held())
+
+
+def test_what_is_piped_leaves_no_scope_and_no_transaction_behind(two: Cast) -> None:
+    divided = f"SELECT name FROM {TABLE} WHERE 1 / %s = 1 AND name = ANY (%s)"
+    left = "SELECT current_setting('role'), current_setting('app.tenant_id', true), current_setting('plan_cache_mode')"
+    nothing = [[b"none", b"", b"auto"]]
+    piped: list[bytes] = []
+    send = cursors.BinaryCursor._piped
+
+    def watched(self: Any, scope: bytes, *sent: Any) -> Any:
+        piped.append(scope)
+        return send(self, scope, *sent)
+
+    with pytest.MonkeyPatch.context() as patch, tenant_scope(two.tenant.pk):
+        patch.setattr(cursors.BinaryCursor, "_piped", watched)
+        for _ in range(5):
+            assert _by_binary(divided, [1, ["Ours", "Theirs"]]) == ["Ours"]
+        assert len(piped) == 5 - prepared.LITERAL_TIMES
+        assert _session(left) == nothing
+        with pytest.raises(psycopg.DataError, match="division by zero"):
+            _by_binary(divided, [0, ["Ours"]])
+        assert len(piped) == 6 - prepared.LITERAL_TIMES
+        assert _session(left) == nothing
+        assert _by_binary(divided, [1, ["Ours", "Theirs"]]) == ["Ours"]
+        _session("DEALLOCATE ALL")  # what it would run is gone: it is sent as it is written
+        assert _by_binary(divided, [1, ["Ours", "Theirs"]]) == ["Ours"]
+        with binary_cursor(is_planned_once=True) as cursor:
+            assert cursor.execute(divided, [1, ["Ours", "Theirs"]]).fetchall() == [("Ours",)]
+        assert b"force_generic_plan" in piped[-1]
+        assert _session(left) == nothing
+        sent = len(piped)
+        with transaction.atomic():  # which has its scope, and isn't ended by a pipeline
+            assert _by_binary(divided, [1, ["Ours", "Theirs"]]) == ["Ours"]
+            assert len(piped) == sent
+            assert _session("SELECT current_setting('app.tenant_id')") == [[str(two.tenant.pk).encode()]]
 
 
 def _ask_and_fail(names: list[str]) -> None:

@@ -209,18 +209,20 @@ def postings_add(
     """
     sums = np.zeros(len(contents.chunks), np.float32)
     for weight, places, weights in postings:
-        # A place stands once in a block of a term, so that adding by index misses none.
-        sums[np.frombuffer(places, np.uint32)] += np.frombuffer(weights, np.float32) * np.float32(weight)
+        # A place stands once in a block of a term, so that adding by index misses none. numpy takes as long again to use
+        # other integers than its own as an index.
+        at = np.frombuffer(places, np.uint32).astype(np.intp)
+        sums[at] += np.frombuffer(weights, np.float32) * np.float32(weight)
     if documents is not None:
         sums[~np.isin(contents.documents, documents)] = 0
     if disabled is not None and len(disabled):
         sums[np.isin(contents.chunks, disabled)] = 0
-    found = np.flatnonzero(sums)
-    if len(found) > limit:
-        values = sums[found]
-        edge = np.partition(values, len(values) - limit)[len(values) - limit]
-        above = found[values > edge]
-        found = np.concatenate([above, found[values == edge][: limit - len(above)]])
+    edge = np.partition(sums, -limit)[-limit] if limit < len(sums) else np.float32(0)
+    if edge > 0:
+        above = np.flatnonzero(sums > edge)
+        found = np.concatenate([above, np.flatnonzero(sums == edge)[: limit - len(above)]])
+    else:
+        found = np.flatnonzero(sums)
     ids: list[int] = contents.chunks[found].tolist()
     return ids
 

@@ -57,14 +57,17 @@ class WantedDocuments:
         if not rows:
             return rows
         names = self._read(rows)
-        scored = [row | {"score": row["score"] + names.lift(row["document_id"])} for row in rows]
+        lifts = {document: names.lift(document) for document in names.weights}
+        scores = [row["score"] + lifts[row["document_id"]] for row in rows]
         best: dict[int, float] = {}
-        for row in scored:
-            best[row["document_id"]] = max(best.get(row["document_id"], row["score"]), row["score"])
+        for row, score in zip(rows, scores, strict=True):
+            best[row["document_id"]] = max(best.get(row["document_id"], score), score)
         more = self._lifts(best)
         if self._newest:
             self.note = self._told(is_any=any(more.values()))
-        scored = [row | {"score": row["score"] + more.get(row["document_id"], 0.0)} for row in scored]
+        scored = [
+            row | {"score": score + more[row["document_id"]]} for row, score in zip(rows, scores, strict=True)
+        ]
         return sorted(scored, key=lambda row: (-row["score"], row["chunk_id"]))
 
     def hits_ordered(self, hits: list[SearchHit]) -> list[SearchHit]:

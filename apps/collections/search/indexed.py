@@ -44,9 +44,18 @@ HNSW_SETTINGS = {
     "hnsw.max_scan_tuples": "40000",
     "enable_sort": "off",
 }
+# For a statement that only reads indexes (``Sql.is_bounded``): its plan is the same for every question and takes longer to
+# make than to run, less the graph. Where something is scanned, Postgres chooses by the values.
+PLANNED_ONCE = {"plan_cache_mode": "force_generic_plan"}
 # What a search must know of its collections: one statement, whatever their number.
 _KNOWN = """
-    SELECT c.lexical_forms, i.kind, i.id, c.id, i.space_id, i.last_chunk, i.edited
+    SELECT c.lexical_forms, i.kind, i.id, c.id, i.space_id, i.last_chunk, i.edited,
+           CASE WHEN i.space_id IS NULL
+                THEN EXISTS (SELECT FROM collections_chunkterms t WHERE t.tenant_id = %(tenant)s
+                             AND t.collection_id = i.collection_id AND t.chunk_id > i.last_chunk)
+                ELSE EXISTS (SELECT FROM collections_embedding e WHERE e.tenant_id = %(tenant)s
+                             AND e.collection_id = i.collection_id AND e.space_id = i.space_id
+                             AND e.chunk_id > i.last_chunk) END
     FROM collections_collection c LEFT JOIN collections_searchindex i
       ON i.tenant_id = %(tenant)s AND i.collection_id = c.id AND i.collection_id = ANY (%(large)s::bigint[])
          AND i.status = 'ready'
@@ -60,11 +69,12 @@ class Known:
 
     Attributes:
         forms: in which terms are written in any of them, each once.
-        indexes: that are ready: kind, id, collection, space, last chunk covered, edited chunks.
+        indexes: that are ready: kind, id, collection, space, last chunk covered, edited chunks, whether the collection
+            has later chunks.
     """
 
     forms: list[str]
-    indexes: list[tuple[str, int, int, int | None, int, list[int]]]
+    indexes: list[tuple[str, int, int, int | None, int, list[int], bool]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,12 +126,12 @@ def indexes_for(
     """Return the indexes to use of those that are ready."""
     on_chunks = any(condition.on == "chunk" for condition in conditions)
     found = Indexes()
-    for kind, pk, collection_id, space_id, last_chunk, edited in known.indexes:
+    for kind, pk, collection_id, space_id, last_chunk, edited, is_behind in known.indexes:
         if kind == SearchIndex.Kind.GRAPH and space_id is not None:
             table = graph_table(collection_id, pk)
-            found.graphs[collection_id, space_id] = Graph(collection_id, table, last_chunk)
+            found.graphs[collection_id, space_id] = Graph(collection_id, table, last_chunk, is_behind)
         elif kind == SearchIndex.Kind.POSTINGS and not on_chunks:
-            found.postings.append(Postings(collection_id, pk, last_chunk, edited))
+            found.postings.append(Postings(collection_id, pk, last_chunk, is_behind, edited))
     # A graph is walked until enough of what it meets passes the filter: hopeless when next to nothing does.
     if found.graphs and (conditions or as_of):
         large = [c.pk for c in scope if is_large(c)]
@@ -147,7 +157,7 @@ def candidates_find(
     sql = postings_sql(
         actor=actor, scope=scope, terms=terms, postings=postings, conditions=conditions, as_of=as_of
     )
-    with binary_cursor() as cursor:
+    with binary_cursor(is_planned_once=True) as cursor:
         cursor.execute(f"WITH {', '.join(sql.ctes)} {sql.legs[0]}", sql.parameters)
         rows = cursor.fetchall()
         documents = disabled = None

@@ -9,8 +9,8 @@ import structlog
 from django.db import ProgrammingError, connection
 from psycopg.errors import UndefinedTable
 
-from apps.collections.search.indexed import HNSW_SETTINGS
-from apps.collections.search.statement import Sql, statement_of
+from apps.collections.search.indexed import HNSW_SETTINGS, PLANNED_ONCE
+from apps.collections.search.statement import COLUMNS, Sql, statement_of
 from apps.collections.search.types import QueryVector
 from tenancy.database.cursors import local_settings
 
@@ -26,8 +26,9 @@ def ranked_rows(statement: Callable[..., Sql], vectors: list[QueryVector]) -> li
     """
     is_indexed = any(vector.indexed for vector in vectors)
     sql = statement(vectors=vectors)
+    values = (HNSW_SETTINGS if is_indexed else {}) | (PLANNED_ONCE if sql.is_bounded else {})
     try:
-        return rows_execute(statement_of(sql), sql.parameters, is_indexed=is_indexed)
+        return rows_execute(statement_of(sql), sql.parameters, values)
     except ProgrammingError as error:
         is_gone = is_indexed and isinstance(error.__cause__, UndefinedTable)
         if not is_gone or connection.in_atomic_block:
@@ -37,9 +38,10 @@ def ranked_rows(statement: Callable[..., Sql], vectors: list[QueryVector]) -> li
     return ranked_rows(statement, vectors)
 
 
-def rows_execute(statement: str, parameters: Mapping[str, Any], *, is_indexed: bool) -> list[dict[str, Any]]:
-    """Run a statement and return its rows by the names of their columns, with the settings of graphs if it uses one."""
-    with connection.cursor() as cursor, local_settings(cursor, HNSW_SETTINGS if is_indexed else {}):
+def rows_execute(
+    statement: str, parameters: Mapping[str, Any], settings: Mapping[str, str]
+) -> list[dict[str, Any]]:
+    """Run a statement of ``statement_of`` with settings of its own, and return its rows by the names of their columns."""
+    with connection.cursor() as cursor, local_settings(cursor, settings):
         cursor.execute(statement, parameters)
-        names = [column.name for column in cursor.description or ()]
-        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+        return [dict(zip(COLUMNS, row, strict=True)) for row in cursor.fetchall()]

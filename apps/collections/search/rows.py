@@ -1,5 +1,7 @@
 """What is shown of passages: read for those alone that are shown, or whose text decides their place."""
 
+# ruff: noqa: S608 - only constants of this module stand in the text, every value is a parameter
+
 from __future__ import annotations
 
 import json
@@ -11,10 +13,15 @@ from django.db import connection
 from apps.collections.quotes.selectors import PAGES, quotable
 from apps.collections.search.types import SearchHit
 
-_WHOLE = """
-    SELECT c.id AS chunk_id, c.text, c.index, c.kind, c.char_start, c.char_end, c.page_start, c.page_end,
-           c.headings, c.metadata, c.collection_id, c.document_id, d.name AS document_name, d.version, d.media_type,
-           d.document_type{pages}
+_OF_CHUNK = (
+    *("text", "index", "kind", "char_start", "char_end", "page_start", "page_end", "headings", "metadata"),
+    *("collection_id", "document_id"),
+)
+_OF_DOCUMENT = ("version", "media_type", "document_type")
+_COLUMNS = ("chunk_id", *_OF_CHUNK, "document_name", *_OF_DOCUMENT)
+_WHOLE = f"""
+    SELECT c.id, {", ".join(f"c.{name}" for name in _OF_CHUNK)}, d.name,
+           {", ".join(f"d.{name}" for name in _OF_DOCUMENT)}{{pages}}
     FROM collections_chunk c
     JOIN collections_document d ON d.id = c.document_id AND d.tenant_id = %(tenant)s
     WHERE c.tenant_id = %(tenant)s AND c.id = ANY (%(chunks)s)
@@ -61,16 +68,15 @@ class Passages:
             cursor.execute(
                 _QUOTED if self._is_quoted else _PLAIN, {"tenant": self._tenant_id, "chunks": missing}
             )
-            names = [column.name for column in cursor.description or ()]
             for values in cursor.fetchall():
-                row = dict(zip(names, values, strict=True))
+                row = dict(zip(_COLUMNS, values, strict=not self._is_quoted))
                 # Django leaves jsonb as text on a cursor: its JSONField is what parses it otherwise.
-                row |= {name: json.loads(row[name]) for name in ("headings", "metadata")}
+                row["headings"], row["metadata"] = json.loads(row["headings"]), json.loads(row["metadata"])
                 if self._is_quoted:
                     row["quotable"] = quotable(
                         self._tenant_id,
                         *(row[name] for name in ("char_start", "char_end", "text", "media_type")),
                         row["page_start"] is not None,
-                        row.pop("pages"),
+                        values[-1],
                     )
                 self._read[row["chunk_id"]] = row

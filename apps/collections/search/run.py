@@ -21,7 +21,6 @@ from typing import Any, Never, cast
 import numpy as np
 import structlog
 from numpy.typing import NDArray
-from pgvector import HalfVector
 
 from apps.collections.index.billing import EmbeddingBill, billing_account_of
 from apps.collections.index.codes import code_kinds, documents_behind
@@ -274,7 +273,7 @@ def _by_lexemes(
         as_of=as_of,
         limit=DEPTH,
     )
-    return rows_execute(statement_of(sql), sql.parameters, is_indexed=False)
+    return rows_execute(statement_of(sql), sql.parameters, {})
 
 
 def _scope(tenant: Tenant, actor: Actor, collections: Sequence[Collection] | None) -> list[Collection]:
@@ -341,6 +340,11 @@ def _awaited(asked: Future[NDArray[np.float32]]) -> NDArray[np.float32]:
     return asked.result()
 
 
+def _halfvec(values: NDArray[np.float32]) -> str:
+    """Write a vector as Postgres reads it, with the digits that half precision has, and one more."""
+    return f"[{','.join(['%.6g'] * len(values))}]" % tuple(values.astype(np.float16).tolist())
+
+
 def _raise(error: DomainError) -> Never:
     raise error
 
@@ -370,7 +374,7 @@ def _vectors(begun: Sequence[_Embedding], indexes: Indexes, language: str) -> tu
             QueryVector(
                 space.pk,
                 space.dimensions,
-                HalfVector(values).to_text(),
+                _halfvec(values),
                 scanned,
                 graphs,
                 knows,

@@ -4,7 +4,8 @@ It reads ids, measures and one short line per document; what is shown is read af
 (``apps.collections.search.rows``). How legs are weighed against each other: ``apps.collections.search.fusion``.
 
 A leg is exact unless its collection has an index of its own (``apps.collections.index.large``). Such an index covers the
-chunks up to a mark; later ones are scanned, so it never delays an ingestion and never hides a new document.
+chunks up to a mark; where there are later ones, these are scanned, so it never delays an ingestion and never hides a new
+document.
 
 What may be found is decided before any ranking. While nothing in the scope is under way, retired, restricted, disabled
 or filtered, a leg needs no look at documents at all (``is_open``): that half of the condition costs nothing.
@@ -27,6 +28,11 @@ from apps.collections.search.fusion import NO_LEG, exact_votes, fused_sql, lexic
 from apps.collections.search.types import DEPTH, WEAK_VOTE, QueryVector
 from tenancy.actors import Actor
 
+COLUMNS = (
+    *("chunk_id", "document_id", "score", "vector_rank", "lexical_rank", "exact_rank", "distance", "bm25"),
+    *("cover", "form", "dated"),
+)
+"""Of the rows of ``statement_of``, in their order."""
 POSTINGS_BUDGET = 1_000_000  # postings added up per index and search, those of rare terms first
 
 
@@ -37,6 +43,7 @@ class Postings:
     Attributes:
         index_id: row of the index.
         last_chunk: the last chunk it covers.
+        is_behind: the collection has later ones.
         edited: chunks whose terms it does not know.
         candidates: chunks it proposes; among them the best, but for chunks edited or behind it.
     """
@@ -44,19 +51,33 @@ class Postings:
     collection_id: int
     index_id: int
     last_chunk: int
+    is_behind: bool = True
     edited: list[int] = field(default_factory=list)
     candidates: list[int] = field(default_factory=list)
 
 
 @dataclass(slots=True)
 class Sql:
-    """A statement under construction; every value is a parameter."""
+    """A statement under construction; every value is a parameter.
+
+    Attributes:
+        is_bounded: of one collection, and every leg reads some hundred rows through an index, whatever the values: one
+            plan fits all of them.
+    """
 
     ctes: list[str] = field(default_factory=list)
     legs: list[str] = field(default_factory=list)
     parameters: dict[str, Any] = field(default_factory=dict)
     is_open_at_best: bool = True
+    is_bounded: bool = True
     has_chunk_filter: bool = False
+
+    def among(self, column: str) -> str:
+        """Return the condition that a column names a collection of the scope.
+
+        Of a list, a plan that holds for all values knows no length, and would rather read all that the workspace has.
+        """
+        return f"{column} = %(only)s" if "only" in self.parameters else f"{column} = ANY (%(scope)s)"
 
     def allows(self, document: str, chunk: str) -> str:
         """Return the condition on a leg's columns; without filters mostly the cheap half decides."""
@@ -106,9 +127,10 @@ def search_sql(
 def statement_of(sql: Sql) -> str:
     """Return the text: candidates best first, with what their order may still depend on.
 
-    Its rows: ids of chunk and document, score, rank per leg, distance and BM25, and of the document its cover (with its
-    best passage alone, empty with its others), the form of its terms and its date.
+    Its rows (``COLUMNS``): ids of chunk and document, score, rank per leg, distance and BM25, and of the document its
+    cover (with its best passage alone, empty with its others), the form of its terms and its date.
     """
+    # Each candidate's document by its key, whatever the planner thinks: not all of the workspace, to join them.
     return f"""
         WITH {", ".join(sql.ctes)},
         fused AS ({fused_sql(sql.legs)} LIMIT %(limit)s)
@@ -117,7 +139,8 @@ def statement_of(sql: Sql) -> str:
                     THEN d.cover ELSE '' END AS cover,
                d.lexical_form AS form, d.dated
         FROM fused f
-        JOIN collections_document d ON d.id = f.document_id AND d.tenant_id = %(tenant)s
+        JOIN LATERAL (SELECT cover, lexical_form, dated FROM collections_document
+                      WHERE id = f.document_id AND tenant_id = %(tenant)s OFFSET 0) d ON true
         ORDER BY f.score DESC, f.chunk_id
     """
 
@@ -194,7 +217,10 @@ def _scoped(
     sql = Sql(
         parameters={"tenant": actor.tenant_id, "scope": list(scope), "ready": DocumentStatus.READY.value},
         is_open_at_best=not conditions and as_of is None,
+        is_bounded=len(scope) == 1,
     )
+    if sql.is_bounded:
+        sql.parameters["only"] = scope[0]
     _documents(sql, actor, conditions, as_of)
     return sql
 
@@ -205,25 +231,25 @@ def _documents(sql: Sql, actor: Actor, conditions: Sequence[SearchFilter], as_of
         on[condition.on] += f" AND ({condition_sql(condition, number, sql.parameters)})"
     sql.ctes.append(
         "docs AS MATERIALIZED (SELECT d.id FROM collections_document d WHERE d.tenant_id = %(tenant)s "
-        f"AND d.collection_id = ANY (%(scope)s) AND d.status = %(ready)s AND {live(as_of, sql.parameters)} "
+        f"AND {sql.among('d.collection_id')} AND d.status = %(ready)s AND {live(as_of, sql.parameters)} "
         f"AND {permitted(actor, sql.parameters)}{on['document']})"
     )
     sql.has_chunk_filter = bool(on["chunk"])
     if sql.has_chunk_filter:
         sql.ctes.append(
             "wanted_chunks AS MATERIALIZED (SELECT c.id FROM collections_chunk c WHERE c.tenant_id = %(tenant)s "
-            "AND c.collection_id = ANY (%(scope)s) AND c.document_id IN (SELECT id FROM docs) "
+            f"AND {sql.among('c.collection_id')} AND c.document_id IN (SELECT id FROM docs) "
             f"AND NOT c.is_disabled{on['chunk']})"
         )
         return
     sql.ctes.append(
         "disabled AS MATERIALIZED (SELECT c.id FROM collections_chunk c WHERE c.tenant_id = %(tenant)s "
-        "AND c.collection_id = ANY (%(scope)s) AND c.is_disabled)"
+        f"AND {sql.among('c.collection_id')} AND c.is_disabled)"
     )
     if sql.is_open_at_best:
         sql.ctes.append(
             "scope AS MATERIALIZED (SELECT NOT EXISTS (SELECT FROM disabled) AND NOT EXISTS (SELECT FROM "
-            "collections_document d WHERE d.tenant_id = %(tenant)s AND d.collection_id = ANY (%(scope)s) "
+            f"collections_document d WHERE d.tenant_id = %(tenant)s AND {sql.among('d.collection_id')} "
             "AND (d.status <> 'ready' OR d.live_to IS NOT NULL OR d.is_restricted) AND d.chunk_count > 0) AS is_open)"
         )
 
@@ -235,6 +261,7 @@ def _vector_leg(sql: Sql, number: int, vector: QueryVector) -> None:
     allowed = sql.allows("e.document_id", "e.chunk_id")
     parts: list[str] = []
     if vector.scanned:
+        sql.is_bounded = False
         parts.append(
             f"""(SELECT e.chunk_id, e.document_id, e.vector <=> %({name})s::halfvec AS measure
                  FROM collections_embedding e
@@ -250,6 +277,8 @@ def _vector_leg(sql: Sql, number: int, vector: QueryVector) -> None:
                  WHERE e.tenant_id = %(tenant)s AND {allowed}
                  ORDER BY e.vector <=> %({name})s::{typed} LIMIT {DEPTH})"""
         )
+        if not graph.is_behind:
+            continue
         parts.append(
             f"""(SELECT e.chunk_id, e.document_id, e.vector <=> %({name})s::halfvec AS measure
                  FROM collections_embedding e
@@ -279,14 +308,14 @@ def _idf(sql: Sql, terms: Sequence[int]) -> None:
     sql.parameters["terms"] = list(terms)
     sql.ctes.append(
         "total AS MATERIALIZED (SELECT coalesce(sum(chunk_total), 0)::float8 AS n FROM collections_collection "
-        "WHERE tenant_id = %(tenant)s AND id = ANY (%(scope)s))"
+        f"WHERE tenant_id = %(tenant)s AND {sql.among('id')})"
     )
     sql.ctes.append(
-        """idf AS MATERIALIZED (
+        f"""idf AS MATERIALIZED (
             SELECT term, df, ln(1 + (n - df + 0.5) / (df + 0.5)) AS weight
             FROM (SELECT f.term, least(sum(f.chunks), max(t.n))::float8 AS df, max(t.n) AS n
                   FROM collections_termfrequency f, total t
-                  WHERE f.tenant_id = %(tenant)s AND f.collection_id = ANY (%(scope)s)
+                  WHERE f.tenant_id = %(tenant)s AND {sql.among("f.collection_id")}
                     AND f.term = ANY (%(terms)s)
                   GROUP BY f.term) s WHERE df > 0)"""
     )
@@ -306,6 +335,7 @@ def _lexical_leg(sql: Sql, terms: Sequence[int], postings: Sequence[Postings]) -
     score = "t.weights <#> (SELECT weights FROM question)"
     parts: list[str] = []
     if sql.parameters["scanned"]:
+        sql.is_bounded = False
         parts.append(
             f"""(SELECT t.chunk_id, t.document_id, {score} AS negative FROM collections_chunkterms t
                  WHERE t.tenant_id = %(tenant)s AND t.collection_id = ANY (%(scanned)s) AND {allowed}
@@ -324,14 +354,18 @@ def _postings_parts(sql: Sql, number: int, one: Postings, score: str) -> list[st
     }
     own = f"t.tenant_id = %(tenant)s AND t.collection_id = %(own{number})s"
     allowed = sql.allows("t.document_id", "t.chunk_id")
-    return [
+    parts = [
         f"""(SELECT t.chunk_id, t.document_id, {score} AS negative FROM collections_chunkterms t
              WHERE {own} AND t.chunk_id = ANY (%(posted{number})s::bigint[]) AND {allowed}
-             ORDER BY {score} LIMIT {DEPTH})""",
-        f"""(SELECT t.chunk_id, t.document_id, {score} AS negative FROM collections_chunkterms t
-             WHERE {own} AND t.chunk_id > {int(one.last_chunk)} AND {allowed}
-             ORDER BY {score} LIMIT {DEPTH})""",
+             ORDER BY {score} LIMIT {DEPTH})"""
     ]
+    if one.is_behind:
+        parts.append(
+            f"""(SELECT t.chunk_id, t.document_id, {score} AS negative FROM collections_chunkterms t
+             WHERE {own} AND t.chunk_id > {int(one.last_chunk)} AND {allowed}
+             ORDER BY {score} LIMIT {DEPTH})"""
+        )
+    return parts
 
 
 def _exact_leg(sql: Sql, lexemes: Sequence[str]) -> None:
@@ -346,7 +380,7 @@ def _exact_leg(sql: Sql, lexemes: Sequence[str]) -> None:
             SELECT array_agg(a.lexeme) AS rare
             FROM unnest(%(lexemes)s::text[], %(lexeme_terms)s::int[]) AS a (lexeme, term)
             WHERE coalesce((SELECT sum(f.chunks) FROM collections_termfrequency f
-                            WHERE f.tenant_id = %(tenant)s AND f.collection_id = ANY (%(scope)s)
+                            WHERE f.tenant_id = %(tenant)s AND {sql.among("f.collection_id")}
                               AND f.term = a.term), 0) <= {MAX_CHUNKS_PER_IDENTIFIER})"""
     )
     sql.legs.append(

@@ -25,11 +25,13 @@ class Graph:
     Attributes:
         table: that has them, as SQL names it.
         last_chunk: the last one it covers.
+        is_behind: the collection has later ones.
     """
 
     collection_id: int
     table: str
     last_chunk: int
+    is_behind: bool = True
 
 
 @dataclass(frozen=True, slots=True)

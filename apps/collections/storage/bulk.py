@@ -115,15 +115,19 @@ def _copy(
 
 
 @contextmanager
-def binary_cursor(name: str = "") -> Iterator[BinaryCursor | BinaryServerCursor]:
+def binary_cursor(
+    name: str = "", *, is_planned_once: bool = False
+) -> Iterator[BinaryCursor | BinaryServerCursor]:
     """Open a cursor that receives values in binary: packed numbers come as they are, not as hexadecimal text.
 
     Args:
         name: of a server-side cursor, to read many rows in pieces inside a transaction; "" for a plain one.
+        is_planned_once: of a plain one; see ``BinaryCursor``.
     """
     connection.ensure_connection()
     raw: psycopg.Connection[Any] = connection.connection
-    with BinaryServerCursor(raw, name) if name else BinaryCursor(raw) as cursor:
+    own = BinaryServerCursor(raw, name) if name else BinaryCursor(raw, is_planned_once=is_planned_once)
+    with own as cursor:
         yield cursor
 
 

@@ -61,6 +61,12 @@ class PlainListDumper(ListDumper):
 
     _re_esc: Any = _Escapes
 
+    def dump(self, obj: list[Any]) -> Any:
+        """Return an array as text; one of integers by itself, as no number needs quotes."""
+        if set(map(type, obj)) == {int}:
+            return f"{{{','.join(map(str, obj))}}}".encode()
+        return super().dump(obj)
+
 
 class MomentLoader(BaseTzLoader):  # type: ignore[misc]
     """Loads moments of a connection that tells them in UTC, as all of ours do.

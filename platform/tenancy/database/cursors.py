@@ -15,7 +15,7 @@ is refused inside a transaction (``CREATE INDEX CONCURRENTLY``) needs the login 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from functools import lru_cache
@@ -25,7 +25,8 @@ import psycopg
 from django.conf import settings
 from django.db.backends.postgresql.base import Cursor, ServerSideCursor
 from psycopg import sql
-from psycopg.abc import Params, Query
+from psycopg.abc import Params, PQGen, Query
+from psycopg.generators import fetch_many, send
 from psycopg.pq import Format, TransactionStatus
 
 from tenancy.database.prepared import OWN
@@ -69,6 +70,17 @@ def scope_statements(wanted: str) -> tuple[str, str]:
     if tenant and not tenant.isdecimal():  # it becomes part of a statement
         raise ValueError("a tenant scope is a number")
     return f"SET LOCAL ROLE {role}", f"SET LOCAL app.tenant_id = '{tenant}'"
+
+
+@lru_cache(maxsize=4096)
+def _scope_call(wanted: str, is_planned_once: bool) -> bytes:
+    """Return the one statement that does the same, for where SET LOCAL is warned of: first in a pipeline."""
+    role, tenant = _role(wanted), "" if wanted in ("", ALL) else str(int(wanted))
+    values = {"role": role, "app.tenant_id": tenant}
+    if is_planned_once:
+        values["plan_cache_mode"] = "force_generic_plan"
+    calls = (f"set_config('{name}', '{value}', true)" for name, value in values.items())
+    return f"SELECT {', '.join(calls)}".encode()
 
 
 def not_waited() -> str:
@@ -280,18 +292,59 @@ class ScopedServerCursor(_Scoped, ServerSideCursor):
 
 
 class BinaryCursor(_Scoped):
-    """A cursor that receives values in binary: packed numbers come as they are, not as hexadecimal text."""
+    """A cursor that receives values in binary: packed numbers come as they are, not as hexadecimal text.
 
-    def __init__(self, raw: psycopg.Connection[Any]) -> None:
+    One message can't hold two statements in the protocol that knows binary. So outside of a transaction, what is prepared
+    travels behind its scope in a pipeline: one round trip, and one transaction, which ends with the pipeline.
+
+    Args:
+        is_planned_once: one plan fits all values, so that what is prepared isn't planned again for each.
+    """
+
+    def __init__(self, raw: psycopg.Connection[Any], *, is_planned_once: bool = False) -> None:
         super().__init__(raw)
         self.format = Format.BINARY
+        self._is_planned_once = is_planned_once
 
     def execute(self, query: Any, params: Params | None = None, **options: Any) -> Self:
         """Run a statement in the scope of this moment; arguments, result and errors are psycopg's."""
+        bound = None if options else self._bound(query, params)
+        if bound is not None:
+            try:
+                with self._conn.lock:
+                    self._conn.wait(self._piped(*bound))
+                return self
+            except _STALE:
+                self._conn.prepared.forget()
         query = tenant_named(query, scope_wanted())
         with self._transaction():
             self._apply()
             return super().execute(query, params, **options)
+
+    def _bound(self, query: Any, params: Any) -> tuple[bytes, bytes, Sequence[Any]] | None:
+        """Return what puts the scope in force, a preparation's name and its values; None for what isn't piped."""
+        raw, scope = self._conn, scope_wanted()
+        is_free = raw.autocommit and raw.pgconn.transaction_status == TransactionStatus.IDLE
+        if not is_free or scope == LOGIN or settings.CITUS or not settings.PREPARE_STATEMENTS:
+            return None
+        bound = raw.prepared.bound(query, params, _role(scope), scope)
+        return None if bound is None else (_scope_call(scope, self._is_planned_once), *bound)
+
+    def _piped(self, scope: bytes, name: bytes, values: Sequence[Any]) -> PQGen[None]:
+        yield from self._start_query()
+        wire = self._pgconn
+        wire.enter_pipeline_mode()
+        wire.send_query_params(scope, None)
+        wire.send_query_prepared(name, values, result_format=self.format)
+        wire.pipeline_sync()
+        yield from send(wire)
+        scoped = yield from fetch_many(wire)
+        results = yield from fetch_many(wire)
+        yield from fetch_many(wire)  # the sync's, which comes also where one before it has failed
+        wire.exit_pipeline_mode()
+        self._check_results(scoped)
+        self._check_results(results)
+        self._set_results(results)
 
 
 class BinaryServerCursor(_Scoped, psycopg.ServerCursor[Any]):

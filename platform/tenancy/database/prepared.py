@@ -27,7 +27,7 @@ from typing import Any
 import psycopg
 import structlog
 from django.conf import settings
-from psycopg.adapt import Transformer
+from psycopg.adapt import PyFormat, Transformer
 from psycopg.pq import ExecStatus, TransactionStatus
 
 log = structlog.get_logger(__name__)
@@ -155,6 +155,30 @@ class Prepared:
         Raises:
             psycopg.Error: a value can't be sent, or the connection is lost.
         """
+        found = self._found(query, params, role, tenant)
+        if found is None:
+            return None
+        name, _, literals = found
+        values_sql = b"(%s)" % b", ".join(literals) if literals else b""
+        return b"EXECUTE %s%s" % (name.encode(), values_sql)
+
+    def bound(
+        self, query: Any, params: Any, role: str, tenant: str = ""
+    ) -> tuple[bytes, Sequence[Any]] | None:
+        """Return the name of a statement's preparation and its values as texts, for the protocol's own Bind.
+
+        Arguments, errors and when it is None: as ``call``.
+        """
+        found = self._found(query, params, role, tenant)
+        if found is None:
+            return None
+        name, values, _ = found
+        return name.encode(), self._transformer.dump_sequence(values, [PyFormat.TEXT] * len(values))
+
+    def _found(
+        self, query: Any, params: Any, role: str, tenant: str
+    ) -> tuple[str, Sequence[Any], list[bytes]] | None:
+        """Return a preparation's name, its values and their literals."""
         if self._is_direct is False or not isinstance(query, str):
             return None
         is_idle = self._raw.pgconn.transaction_status == TransactionStatus.IDLE
@@ -188,8 +212,7 @@ class Prepared:
         if not name:
             return None
         self._held.move_to_end(key)
-        values_sql = b"(%s)" % b", ".join(literals) if literals else b""
-        return b"EXECUTE %s%s" % (name.encode(), values_sql)
+        return name, values, literals
 
     def forget(self) -> None:
         """Know nothing of what is prepared: the server has dropped it, or a table isn't what it was."""

@@ -304,7 +304,7 @@ def test_texts_are_read_of_the_passages_shown_alone(cast: Cast, collection: Coll
     ranked: list[str] = []
 
     def watched(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
-        if "collections_embedding" in sql:
+        if "fused AS" in sql:
             ranked.append(sql)
         if "c.text" in sql:
             whole.append(params["chunks"])
