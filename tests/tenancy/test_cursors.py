@@ -13,6 +13,7 @@ from apps.collections.storage.bulk import binary_cursor
 from jobs.notify import notify
 from tenancy.database.base import as_login_role
 from tenancy.scope import platform_scope, tenant_scope
+from tenancy.services import audit_record
 from tests.cast import Cast
 from tests.factories import make_collection
 from tests.patience import PATIENCE_S
@@ -159,8 +160,8 @@ CREATE CONSTRAINT TRIGGER told AFTER INSERT ON committed DEFERRABLE INITIALLY DE
 """
 
 
-def test_commit_that_notifies_holds_nobody_up_and_is_on_disk_all_the_same(two: Cast) -> None:
-    """While it has the lock that Postgres gives one such commit at a time, it waits for no disk; it does before it returns."""
+def test_commit_that_others_wait_for_is_on_disk_only_after_it_let_them_go(two: Cast) -> None:
+    """One that notifies, or adds to a workspace's chain of events, has a lock that one commit has at a time."""
     with as_login_role(), connection.cursor() as cursor, psycopg.connect(database_url()) as other:
         other.autocommit = True
         other.execute("LISTEN groundwork")
@@ -168,16 +169,19 @@ def test_commit_that_notifies_holds_nobody_up_and_is_on_disk_all_the_same(two: C
         cursor.execute("SET synchronous_commit TO on")
         try:
             found = []
-            for has_word in (False, True):
+            for also in (
+                lambda: None,
+                lambda: notify(two.tenant.pk, "some", 1),
+                lambda: audit_record(tenant=two.tenant, actor=two.actor("owner"), action="tests.some"),
+            ):
                 with transaction.atomic():
                     cursor.execute("DELETE FROM committed")
                     cursor.execute("INSERT INTO committed VALUES (0)")
-                    if has_word:
-                        notify(two.tenant.pk, "some", 1)
+                    also()
                 cursor.execute("SELECT n, pg_current_wal_flush_lsn() - '0/0' FROM committed")
                 found.append(cursor.fetchone())
-            assert [n for n, _ in found] == [1, 2]
-            assert found[1][1] > found[0][1]
+            assert [n for n, _ in found] == [1, 2, 2]
+            assert found[0][1] < found[1][1] < found[2][1]
             assert [word.payload for word in other.notifies(timeout=PATIENCE_S, stop_after=1)] == [
                 f"{two.tenant.pk}:some 1"
             ]

@@ -30,8 +30,8 @@ from tenancy.database.cursors import (
     ScopedCursor,
     ScopedServerCursor,
     as_login_role,
-    commit_notified,
-    notifies,
+    commit_and_wait,
+    holds_up,
     scope_forget,
     scope_wanted,
     scope_watch,
@@ -113,16 +113,16 @@ class DatabaseWrapper(base.DatabaseWrapper):
         return connection
 
     def _commit(self) -> None:
-        if self.connection is None or not notifies(self.connection):
+        if self.connection is None or not holds_up(self.connection):
             super()._commit()  # type: ignore[misc]
             return
         with debug_transaction(self, "COMMIT"), self.wrap_database_errors:
-            commit_notified(self.connection)
+            commit_and_wait(self.connection)
 
     def _rollback(self) -> None:
         super()._rollback()  # type: ignore[misc]
         if self.connection is not None:
-            self.connection.has_notified = False
+            self.connection.is_awaited = False
 
     def _savepoint_rollback(self, sid: str) -> None:
         super()._savepoint_rollback(sid)  # type: ignore[misc]
