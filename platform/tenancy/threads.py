@@ -12,6 +12,9 @@ from django.db import DatabaseError, connection
 
 log = structlog.get_logger(__name__)
 
+KEPT_S = 5.0
+"""Rounds that come at least so often keep their connection: a new one costs the database more than what most rounds ask."""
+
 
 def begin_thread(work: Callable[[], object], *, every_s: float, name: str) -> None:
     """Call something again and again until the process ends; what it raises is logged."""
@@ -26,5 +29,13 @@ def _repeat(work: Callable[[], object], every_s: float) -> None:
             log.exception("round_failed", work=work.__name__)
         finally:
             with suppress(DatabaseError):
-                connection.close()  # back to the pool
+                _let_go(every_s)
         time.sleep(every_s)
+
+
+def _let_go(every_s: float) -> None:
+    """Give the round's connection back to the pool; without one, keep it for the next round if that is soon."""
+    if every_s <= KEPT_S and "pool" not in connection.settings_dict["OPTIONS"]:
+        connection.close_if_unusable_or_obsolete()
+    else:
+        connection.close()

@@ -11,7 +11,7 @@ from functools import partial
 from multiprocessing.process import BaseProcess
 from typing import Any
 
-from jobs.queue import STOP, SharedNumber, SurvivingQueue
+from jobs.queue import STOP, SharedFlag, SharedNumber, SurvivingQueue
 from tests.servers import wait_for
 
 FORK = multiprocessing.get_context("fork")
@@ -156,3 +156,23 @@ def test_number_of_a_process_killed_with_its_lock_can_be_had() -> None:
     _kill(holder)
     with number.get_lock():
         assert number.value == -2.0
+
+
+def _await(flag: SharedFlag, told: SurvivingQueue) -> None:
+    told.put(flag.wait())
+
+
+def test_raised_flag_wakes_all_who_wait_and_a_killed_one_holds_up_nobody() -> None:
+    flag, told = SharedFlag(), SurvivingQueue()
+    waiting = [_started(_await, flag, told) for _ in range(3)]
+    for one in waiting:
+        wait_for(partial(_is_asleep, one), "it to wait")
+    _kill(waiting[0])
+    assert not flag.wait(0)
+    assert not flag.is_set()
+    for _ in range(100_000):  # more than a pipe holds
+        flag.set()
+    assert [told.get(), told.get()] == [True, True]
+    assert flag.wait()
+    for one in waiting[1:]:
+        one.join()

@@ -23,10 +23,11 @@ from jobs.heartbeat import worker_is_dead, worker_name
 from jobs.models import Job, JobStatus
 from jobs.runner import claim, run_here
 from jobs.services import job_cancel, job_enqueue
-from jobs.sweeper import sweep
+from jobs.sweeper import sweep, sweep_orphaned
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
 from tests.servers import wait_for
+from tests.statements import statements_noted
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -191,6 +192,9 @@ def test_job_of_a_dead_process_is_taken_back_before_its_lease_expires(cast: Cast
         Job.objects.filter(pk=job.pk).update(worker=name)
     assert not worker_is_dead(name)
     assert sweep() == 0
+    with statements_noted() as sent:  # as each worker does twice a second
+        assert sweep_orphaned() == 0
+    assert len(sent) == 1
     child.kill()
     os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)  # dead, and still there as a zombie
     assert worker_is_dead(name)

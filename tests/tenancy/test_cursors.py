@@ -10,10 +10,14 @@ from django.db import DatabaseError, connection, transaction
 
 from apps.collections.models import Collection
 from apps.collections.storage.bulk import binary_cursor
+from jobs.notify import notify
 from tenancy.database.base import as_login_role
 from tenancy.scope import platform_scope, tenant_scope
+from tenancy.services import audit_record
 from tests.cast import Cast
 from tests.factories import make_collection
+from tests.patience import PATIENCE_S
+from tests.servers import database_url
 
 pytestmark = pytest.mark.django_db(transaction=True)
 NAMES = f"SELECT name FROM {Collection._meta.db_table} ORDER BY name"
@@ -141,3 +145,52 @@ def test_a_transaction_that_psycopg_opens_knows_nothing_of_the_one_before(two: C
             with pytest.raises(ZeroDivisionError):
                 _look_at_all_and_fail()
             assert _raw().execute(NAMES).fetchall() == [("Ours",)]
+
+
+_TOLD = """
+CREATE TABLE committed (n int);
+CREATE FUNCTION commit_told() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF NEW.n < 0 THEN RAISE EXCEPTION 'refused'; END IF;
+    UPDATE committed SET n = CASE current_setting('synchronous_commit') WHEN 'on' THEN 1 ELSE 2 END;
+    RETURN NULL;
+END $$;
+CREATE CONSTRAINT TRIGGER told AFTER INSERT ON committed DEFERRABLE INITIALLY DEFERRED
+    FOR EACH ROW EXECUTE FUNCTION commit_told();
+"""
+
+
+def test_commit_that_others_wait_for_is_on_disk_only_after_it_let_them_go(two: Cast) -> None:
+    """One that notifies, or adds to a workspace's chain of events, has a lock that one commit has at a time."""
+    with as_login_role(), connection.cursor() as cursor, psycopg.connect(database_url()) as other:
+        other.autocommit = True
+        other.execute("LISTEN groundwork")
+        cursor.execute(_TOLD)
+        cursor.execute("SET synchronous_commit TO on")
+        try:
+            found = []
+            for also in (
+                lambda: None,
+                lambda: notify(two.tenant.pk, "some", 1),
+                lambda: audit_record(tenant=two.tenant, actor=two.actor("owner"), action="tests.some"),
+            ):
+                with transaction.atomic():
+                    cursor.execute("DELETE FROM committed")
+                    cursor.execute("INSERT INTO committed VALUES (0)")
+                    also()
+                cursor.execute("SELECT n, pg_current_wal_flush_lsn() - '0/0' FROM committed")
+                found.append(cursor.fetchone())
+            assert [n for n, _ in found] == [1, 2, 2]
+            assert found[0][1] < found[1][1] < found[2][1]
+            assert [word.payload for word in other.notifies(timeout=PATIENCE_S, stop_after=1)] == [
+                f"{two.tenant.pk}:some 1"
+            ]
+            refused = "SELECT pg_notify('groundwork', 'some'); INSERT INTO committed VALUES (-1)"
+            with pytest.raises(DatabaseError, match="refused"), transaction.atomic():
+                cursor.execute(refused)
+            cursor.execute("SELECT count(*) FROM committed")
+            assert cursor.fetchone() == (1,)
+            assert not list(other.notifies(timeout=0))
+        finally:
+            cursor.execute("RESET synchronous_commit")
+            cursor.execute("DROP TABLE committed; DROP FUNCTION commit_told")

@@ -56,7 +56,7 @@ FROM conversations_turn t JOIN tenancy_tenant w ON w.id = t.tenant_id
 WHERE t.tenant_id = %s AND t.run_id = %s ORDER BY t.id LIMIT 1
 """  # noqa: S608 - names of columns
 _ALIVE = """
-SELECT id, document_id FROM collections_chunk WHERE tenant_id = %s AND id = ANY (%s) ORDER BY id FOR NO KEY UPDATE
+SELECT id, document_id FROM collections_chunk WHERE tenant_id = %s AND id = ANY (%s) ORDER BY id FOR KEY SHARE
 """
 _END = """
 UPDATE conversations_turn t SET is_active = false, removed_markers = %s WHERE tenant_id = %s AND id = %s
@@ -225,7 +225,10 @@ def _formed(run: Run, form: Output | None) -> tuple[Any, str]:
 
 
 def _alive(tenant_id: int, chunk_ids: list[int]) -> dict[int, int]:
-    """Return chunk id to document id of the chunks that still exist, locked so that they stay until the commit."""
+    """Return chunk id to document id of the chunks that still exist, locked so that they stay until the commit.
+
+    Others may cite them meanwhile: many are asked about the same passage at once.
+    """
     with connection.cursor() as cursor:
         cursor.execute(_ALIVE, [tenant_id, chunk_ids])
         return dict(cursor.fetchall())

@@ -22,6 +22,7 @@ from runs.reservations import InDb, RunReservations
 from runs.services.asking import loop_ask
 from runs.usage import usage_columns, usage_kind
 from tenancy.actors import Actor
+from tenancy.inserting import rows_insert
 from tenancy.models import Tenant
 from toolloop.events import RunFinished
 from toolloop.limits import Limits
@@ -223,7 +224,7 @@ class Question:
         return self._completion(end)
 
     def _pay(self, reservations: RunReservations) -> None:
-        UsageRecord.objects.bulk_create(
+        rows = [
             UsageRecord(
                 tenant=self.tenant,
                 user_id=self.billing_account.user_id,
@@ -231,7 +232,9 @@ class Question:
             )
             for event in self._used
             if not event.is_cached
-        )
+        ]
+        if rows:  # by one statement, which needs no transaction around it
+            rows_insert(rows)
         reservations.close()
 
     def _completion(self, end: RunFinished) -> Completion:

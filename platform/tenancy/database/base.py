@@ -20,6 +20,7 @@ from typing import Any
 from django.conf import settings
 from django.db.backends.postgresql import base, operations
 from django.db.backends.postgresql.psycopg_any import BaseTzLoader, register_tzloader
+from django.db.backends.utils import debug_transaction
 from psycopg.types.array import ListDumper
 
 from tenancy.database.cursors import (
@@ -29,6 +30,8 @@ from tenancy.database.cursors import (
     ScopedCursor,
     ScopedServerCursor,
     as_login_role,
+    commit_and_wait,
+    holds_up,
     scope_forget,
     scope_wanted,
     scope_watch,
@@ -114,6 +117,18 @@ class DatabaseWrapper(base.DatabaseWrapper):
         if "prepared" not in vars(connection):  # a pool hands out those that have it
             connection.prepared = Prepared(connection)
         return connection
+
+    def _commit(self) -> None:
+        if self.connection is None or not holds_up(self.connection):
+            super()._commit()  # type: ignore[misc]
+            return
+        with debug_transaction(self, "COMMIT"), self.wrap_database_errors:
+            commit_and_wait(self.connection)
+
+    def _rollback(self) -> None:
+        super()._rollback()  # type: ignore[misc]
+        if self.connection is not None:
+            self.connection.is_awaited = False
 
     def _savepoint_rollback(self, sid: str) -> None:
         super()._savepoint_rollback(sid)  # type: ignore[misc]

@@ -41,6 +41,15 @@ UNKNOWN = "?"
 _STALE = (psycopg.errors.FeatureNotSupported, psycopg.errors.InvalidSqlStatementName)
 """What a prepared statement fails with when its table's columns have changed, or somebody has reset the connection."""
 
+_HOLD_UP = ("pg_notify(", 'INSERT INTO "tenancy_auditevent"')
+"""In statements of a transaction whose commit others wait for: Postgres lets one that notifies commit at a time, and a
+workspace's log of events is a chain."""
+# A hundred who ask at once would wait for a hundred writes to the disk. So such a commit isn't waited for while it has that
+# lock, but right after: the log is sequential, and what this small record of it waits for, together with all others, has the
+# commit before it on disk.
+_COMMIT_AND_WAIT = (
+    "SET LOCAL synchronous_commit TO off; COMMIT; SELECT pg_logical_emit_message(true, 'groundwork', '')"
+)
 _login_role: ContextVar[bool] = ContextVar("login_role", default=False)
 
 
@@ -116,6 +125,18 @@ def tenant_named(query: Any, scope: str) -> Any:
 def scope_forget(raw: Any) -> None:
     """Note that a connection may have lost what was set: after a rollback to a savepoint."""
     raw.scope_applied = UNKNOWN
+
+
+def holds_up(raw: Any) -> bool:
+    """Tell whether others wait for the commit of the transaction that a connection has open."""
+    is_awaited: bool = getattr(raw, "is_awaited", False)
+    return is_awaited and raw.pgconn.transaction_status == TransactionStatus.INTRANS and not settings.CITUS
+
+
+def commit_and_wait(raw: Any) -> None:
+    """Commit such a transaction, and return when it is on disk. Raises psycopg.Error."""
+    raw.is_awaited = False
+    psycopg.ClientCursor(raw).execute(_COMMIT_AND_WAIT)
 
 
 def scope_watch(raw: Any) -> None:
@@ -207,6 +228,8 @@ class ScopedCursor(_Scoped, Cursor):
         """Run a statement in the scope of this moment; arguments, result and errors are psycopg's."""
         written, query = query, tenant_named(query, scope_wanted())
         self.called_behind = None
+        if not self._conn.autocommit and isinstance(query, str) and any(one in query for one in _HOLD_UP):
+            self._conn.is_awaited = True
         wanted = _missing(self._conn)
         if wanted is not None and settings.CITUS:
             # It sends the whole message of a SET LOCAL to its other machines, with whatever else is in there.

@@ -123,27 +123,23 @@ class Command(BaseCommand):
     def _supervise(
         self, cluster: Any, stop: threading.Event, processes: int, health: WorkerHealth, *, is_probed: bool
     ) -> None:
-        name, swept, looked = worker_name(), 0.0, 0.0
+        name, swept = worker_name(), 0.0
         pause_s = 0.0  # it is ready after the first round, for which a start waits
         while not stop.wait(pause_s):
-            pause_s = 0.25
+            pause_s = ORPHANS_S
             health.round_begin()
             if not cluster.sentinel.is_alive():
                 raise CommandError("The queue's sentinel process died; start the worker again.")
-            if time.monotonic() - looked < ORPHANS_S:
-                continue
-            looked = time.monotonic()
             try:
-                if looked - swept < SWEEP_S:
+                if time.monotonic() - swept < SWEEP_S:
                     sweep_orphaned()
                     continue
-                swept = looked
+                swept = time.monotonic()
                 if is_probed:
                     health.look()
-                Worker.objects.update_or_create(
-                    name=name,
-                    defaults={"seen_at": timezone.now(), "processes": processes, "version": code_version()},
-                )
+                seen = {"seen_at": timezone.now(), "processes": processes, "version": code_version()}
+                if not Worker.objects.filter(name=name).update(**seen):
+                    Worker.objects.create(name=name, **seen)
                 health.heartbeat_stored()
                 sweep()
             except Error as error:
