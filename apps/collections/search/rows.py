@@ -68,8 +68,9 @@ class Passages:
             cursor.execute(
                 _QUOTED if self._is_quoted else _PLAIN, {"tenant": self._tenant_id, "chunks": missing}
             )
+            names = (*_COLUMNS, "pages") if self._is_quoted else _COLUMNS
             for values in cursor.fetchall():
-                row = dict(zip(_COLUMNS, values, strict=not self._is_quoted))
+                row = dict(zip(names, values, strict=True))
                 # Django leaves jsonb as text on a cursor: its JSONField is what parses it otherwise.
                 row["headings"], row["metadata"] = json.loads(row["headings"]), json.loads(row["metadata"])
                 if self._is_quoted:
@@ -77,6 +78,6 @@ class Passages:
                         self._tenant_id,
                         *(row[name] for name in ("char_start", "char_end", "text", "media_type")),
                         row["page_start"] is not None,
-                        values[-1],
+                        row.pop("pages"),
                     )
                 self._read[row["chunk_id"]] = row

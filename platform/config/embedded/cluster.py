@@ -50,7 +50,7 @@ def create(bin_dir: Path, pgdata: Path, account: Account | None, state: State, *
         scratch.mkdir(mode=0o700)
         if account:
             os.chown(scratch, account.uid, account.gid)
-        result = subprocess.run(
+        result = _ended(
             [
                 str(bin_dir / "initdb"),
                 "-D",
@@ -66,13 +66,8 @@ def create(bin_dir: Path, pgdata: Path, account: Account | None, state: State, *
                 "--no-instructions",
                 "--no-sync",
             ],
-            cwd="/",
-            env=environment() | {"LC_ALL": ctype},
-            capture_output=True,
-            text=True,
-            check=False,
-            preexec_fn=die_with_parent(signal.SIGKILL, os.getpid()),
-            **popen_user(account),
+            account,
+            locale=ctype,
         )
         if result.returncode == 0:
             break
@@ -102,20 +97,32 @@ def create(bin_dir: Path, pgdata: Path, account: Account | None, state: State, *
 
 
 def _sync(bin_dir: Path, pgdata: Path, account: Account | None) -> None:
-    result = subprocess.run(
-        [str(bin_dir / "initdb"), "--sync-only", "-D", str(pgdata)],
+    result = _ended([str(bin_dir / "initdb"), "--sync-only", "-D", str(pgdata)], account)
+    if result.returncode != 0:
+        raise EmbeddedPostgresError(
+            f"The new database could not be written to the disk: {result.stderr.strip()}"
+        )
+
+
+def _ended(
+    command: list[str], account: Account | None, *, told: str | None = None, locale: str = "C"
+) -> subprocess.CompletedProcess[str]:
+    """Run one of Postgres' programs to its end, as the database's user; it ends with this process.
+
+    Args:
+        told: on its standard input; None leaves it this process' own.
+    """
+    return subprocess.run(
+        command,
+        input=told,
         cwd="/",
-        env=environment(),
+        env=environment() | {"LC_ALL": locale},
         capture_output=True,
         text=True,
         check=False,
         preexec_fn=die_with_parent(signal.SIGKILL, os.getpid()),
         **popen_user(account),
     )
-    if result.returncode != 0:
-        raise EmbeddedPostgresError(
-            f"The new database could not be written to the disk: {result.stderr.strip()}"
-        )
 
 
 def _discard(scratch: Path) -> None:
@@ -229,16 +236,10 @@ def _single(
     durable: bool = True,
 ) -> str:
     unsynced = () if durable else ("-F",)
-    result: subprocess.CompletedProcess[str] = subprocess.run(
+    result = _ended(
         [str(bin_dir / "postgres"), "--single", *unsynced, "-D", str(pgdata), database],
-        input="".join(f"{statement}\n" for statement in statements),
-        cwd="/",
-        env=environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-        preexec_fn=die_with_parent(signal.SIGKILL, os.getpid()),
-        **popen_user(account),
+        account,
+        told="".join(f"{statement}\n" for statement in statements),
     )
     errors = [line for line in result.stderr.splitlines() if " ERROR: " in line or "FATAL: " in line]
     if result.returncode != 0 or errors:

@@ -122,6 +122,10 @@ def tenant_named(query: Any, scope: str) -> Any:
     return query.replace(OWN, scope)
 
 
+def _may_prepare(scope: str) -> bool:
+    return scope != LOGIN and not settings.CITUS and bool(settings.PREPARE_STATEMENTS)
+
+
 def scope_forget(raw: Any) -> None:
     """Note that a connection may have lost what was set: after a rollback to a savepoint."""
     raw.scope_applied = UNKNOWN
@@ -254,7 +258,7 @@ class ScopedCursor(_Scoped, Cursor):
 
     def _call(self, query: Any, params: Any) -> bytes | None:
         scope = scope_wanted()
-        if scope == LOGIN or settings.CITUS or not settings.PREPARE_STATEMENTS:
+        if not _may_prepare(scope):
             return None
         call: bytes | None = self._conn.prepared.call(query, params, _role(scope), scope)
         return call
@@ -348,7 +352,7 @@ class BinaryCursor(_Scoped):
         """Return what puts the scope in force, a preparation's name and its values; None for what isn't piped."""
         raw, scope = self._conn, scope_wanted()
         is_free = raw.autocommit and raw.pgconn.transaction_status == TransactionStatus.IDLE
-        if not is_free or scope == LOGIN or settings.CITUS or not settings.PREPARE_STATEMENTS:
+        if not is_free or not _may_prepare(scope):
             return None
         bound = raw.prepared.bound(query, params, _role(scope), scope)
         return None if bound is None else (_scope_call(scope, self._is_planned_once), *bound)
