@@ -9,13 +9,12 @@ from typing import Any, Protocol
 
 from django.db import connection, transaction
 from django.db.models import Exists, OuterRef
-from pgvector import HalfVector
 
 from apps.collections.index.billing import EmbeddingBill, billing_account_of
 from apps.collections.index.embedding import embedder_for
 from apps.collections.models import Chunk, Collection, Embedding, EmbeddingSpace, SearchCase, SpaceSwap
 from apps.collections.storage.bulk import packed_copy
-from apps.collections.storage.packing import halfvec_rows
+from apps.collections.storage.packing import halfvec_rows, halfvec_text
 from apps.collections.storage.rows import chunk_embedded_text
 from budgets.ledger import BillingAccount
 from jobs.context import JobCancelled
@@ -303,7 +302,7 @@ def _nearest(collection: Collection, space: EmbeddingSpace, vector: Any) -> list
         cursor.execute(
             "SELECT chunk_id FROM collections_embedding WHERE tenant_id = %s AND collection_id = %s "
             "AND space_id = %s ORDER BY vector <=> %s::halfvec, chunk_id LIMIT %s",
-            [collection.tenant_id, collection.pk, space.pk, HalfVector(vector).to_text(), DEPTH],
+            [collection.tenant_id, collection.pk, space.pk, halfvec_text(vector), DEPTH],
         )
         return [row[0] for row in cursor.fetchall()]
 

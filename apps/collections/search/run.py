@@ -57,6 +57,7 @@ from apps.collections.search.types import (
     QueryVector,
     SearchResult,
 )
+from apps.collections.storage.packing import halfvec_text
 from audit.reads import documents_note
 from basics.errors import DomainError, Invalid, Missing
 from basics.metrics import SEARCH_SECONDS
@@ -340,11 +341,6 @@ def _awaited(asked: Future[NDArray[np.float32]]) -> NDArray[np.float32]:
     return asked.result()
 
 
-def _halfvec(values: NDArray[np.float32]) -> str:
-    """Write a vector as Postgres reads it, with the digits that half precision has, and one more."""
-    return f"[{','.join(['%.6g'] * len(values))}]" % tuple(values.astype(np.float16).tolist())
-
-
 def _raise(error: DomainError) -> Never:
     raise error
 
@@ -374,7 +370,7 @@ def _vectors(begun: Sequence[_Embedding], indexes: Indexes, language: str) -> tu
             QueryVector(
                 space.pk,
                 space.dimensions,
-                _halfvec(values),
+                halfvec_text(values),
                 scanned,
                 graphs,
                 knows,

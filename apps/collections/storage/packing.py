@@ -1,4 +1,4 @@
-"""Rows in PostgreSQL's binary COPY format, made by numpy and struct: what a general adapter spends per value is saved.
+"""Values as PostgreSQL takes them, above all rows in its binary COPY format: what a general adapter spends per value is saved.
 
 A row is the number of its fields as int16, then each field as its length (int32, -1 for NULL) and its bytes, all in
 network order. A ``halfvec`` is its dimensions and a zero (int16 each) and float16s; a ``sparsevec`` is dimensions, count
@@ -75,6 +75,14 @@ def sparsevec_read(data: bytes) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.f
     indices = np.frombuffer(data, ">i4", int.from_bytes(data[4:8], "big"), 12)
     values = np.frombuffer(data, ">f4", len(indices), 12 + 4 * len(indices))
     return indices.astype(np.int32), values.astype(np.float32)
+
+
+def halfvec_text(values: npt.NDArray[np.float32]) -> str:
+    """Write a vector as Postgres reads it, with the digits that half precision has, and one more.
+
+    pgvector writes each number by itself, with all digits: that takes several times as long.
+    """
+    return f"[{','.join(['%.6g'] * len(values))}]" % tuple(values.astype(np.float16).tolist())
 
 
 def halfvec_rows(columns: Sequence[Any], vectors: Any) -> bytes:
