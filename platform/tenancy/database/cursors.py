@@ -72,19 +72,25 @@ def _role(wanted: str) -> str:
     return {LOGIN: "NONE", ALL: PLATFORM_ROLE}.get(wanted, APP_ROLE)
 
 
+def _scope_values(wanted: str) -> tuple[str, str]:
+    """Return the role of a scope and the tenant's id, "" for no one tenant."""
+    tenant = "" if wanted in (LOGIN, ALL) else wanted
+    if tenant and not tenant.isdecimal():  # it becomes part of a statement
+        raise ValueError("a tenant scope is a number")
+    return _role(wanted), tenant
+
+
 @lru_cache(maxsize=4096)
 def scope_statements(wanted: str) -> tuple[str, str]:
     """Return the two statements that put a scope in force until the end of the transaction."""
-    role, tenant = _role(wanted), "" if wanted in (LOGIN, ALL) else wanted
-    if tenant and not tenant.isdecimal():  # it becomes part of a statement
-        raise ValueError("a tenant scope is a number")
+    role, tenant = _scope_values(wanted)
     return f"SET LOCAL ROLE {role}", f"SET LOCAL app.tenant_id = '{tenant}'"
 
 
 @lru_cache(maxsize=4096)
 def _scope_call(wanted: str, is_planned_once: bool) -> bytes:
     """Return the one statement that does the same, for where SET LOCAL is warned of: first in a pipeline."""
-    role, tenant = _role(wanted), "" if wanted in ("", ALL) else str(int(wanted))
+    role, tenant = _scope_values(wanted)
     values = {"role": role, "app.tenant_id": tenant}
     if is_planned_once:
         values["plan_cache_mode"] = "force_generic_plan"
