@@ -20,6 +20,20 @@ from tenancy.database.direct import direct_connection
 
 log = structlog.get_logger(__name__)
 CHANNEL = "groundwork_queue"
+_ENTRY = f"""INSERT INTO django_q_ormq (key, payload, lock) VALUES (%s, %s, now())
+             RETURNING id, pg_notify('{CHANNEL}', key)"""  # noqa: S608 - a constant
+
+
+class KeptBroker(ORM):  # type: ignore[misc]
+    """Keeps what django-q2 enqueues instead of storing it, for whoever stores it together with other rows."""
+
+    def __init__(self) -> None:
+        super().__init__(Conf.CLUSTER_NAME)
+        self.kept = list[tuple[str, list[str]]]()
+
+    def enqueue(self, task: str) -> int:
+        self.kept.append((_ENTRY, [self.list_key, task]))
+        return 0
 
 
 class NotifyBroker(ORM):  # type: ignore[misc]
@@ -33,14 +47,8 @@ class NotifyBroker(ORM):  # type: ignore[misc]
         return "Postgres LISTEN/NOTIFY"
 
     def enqueue(self, task: str) -> int:
-        key = self.list_key or Conf.CLUSTER_NAME
         with connections[Conf.ORM].cursor() as cursor:
-            cursor.execute(
-                "WITH entry AS (INSERT INTO django_q_ormq (key, payload, lock) "
-                "VALUES (%s, %s, now()) RETURNING id) "
-                "SELECT id, pg_notify(%s, %s) FROM entry",
-                [key, task, CHANNEL, key],
-            )
+            cursor.execute(_ENTRY, [self.list_key, task])
             return int(cursor.fetchone()[0])
 
     def set_stat(self, key: str, value: str, timeout: int) -> None:

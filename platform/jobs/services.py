@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -15,6 +16,7 @@ from basics.errors import Conflict
 from basics.metrics import JOBS_ENDED
 from basics.texts import gettext as _
 from jobs import registry
+from jobs.broker import KeptBroker
 from jobs.context import JobContext
 from jobs.models import ACTIVE, Job, JobStatus
 from jobs.notify import notify
@@ -89,7 +91,7 @@ def job_follow(
 
 
 def job_new(*, tenant: Tenant, actor: Actor, kind: str, payload: dict[str, int | str]) -> Job:
-    """Return a job that isn't stored yet; whoever stores it calls ``wake`` in the same transaction.
+    """Return a job that isn't stored yet; whoever stores it wakes a worker in the same transaction: ``wake_with``.
 
     Raises:
         LookupError: nothing runs this kind.
@@ -128,11 +130,30 @@ def wake(job: Job) -> None:
     On Postgres that is part of the current transaction; Redis is told after the commit (a lost message is found by the
     sweeper).
     """
-    entry = (f"jobs.runner.run_{job.lane}", job.tenant_id, job.pk)
     if settings.BROKER == "redis":
-        transaction.on_commit(lambda: async_task(*entry))
+        transaction.on_commit(lambda: async_task(*_entry(job)))
     else:
-        async_task(*entry)
+        async_task(*_entry(job))
+
+
+def wake_with(jobs: Sequence[Job]) -> list[tuple[str, list[str]]]:
+    """Do what ``wake`` does for jobs that aren't stored yet, by statements that ``rows_insert`` sends with theirs.
+
+    Returns:
+        Each statement and its values; none where the queue is no table.
+    """
+    if settings.BROKER == "redis":
+        for job in jobs:
+            wake(job)
+        return []
+    broker = KeptBroker()
+    for job in jobs:
+        async_task(*_entry(job), broker=broker)
+    return broker.kept
+
+
+def _entry(job: Job) -> tuple[str, int, int]:
+    return f"jobs.runner.run_{job.lane}", job.tenant_id, job.pk
 
 
 def job_hasten(*, tenant: Tenant, kind: str, dedupe_key: str) -> None:

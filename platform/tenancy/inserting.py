@@ -34,7 +34,11 @@ def related_known(row: models.Model, **relations: Sequence[models.Model]) -> Non
 
 
 def rows_insert(
-    rows: Sequence[models.Model], *, changed: TenantModel | None = None, fields: Sequence[str] = ()
+    rows: Sequence[models.Model],
+    *,
+    changed: TenantModel | None = None,
+    fields: Sequence[str] = (),
+    beside: Sequence[tuple[str, Sequence[Any]]] = (),
 ) -> None:
     """Store new rows in one statement; those that know their ids may be referred to by others of them.
 
@@ -45,17 +49,21 @@ def rows_insert(
         changed: a row that is stored already and that this transaction holds a lock of, as it is to be; it may refer to the
             new ones.
         fields: names of what has changed in it.
+        beside: other statements to be sent with it, each with its values; all see the tables as they were before.
 
     Raises:
         IntegrityError: what they refer to isn't there; nothing was stored.
     """
+    connection = connections[DEFAULT_DB_ALIAS]
     if settings.CITUS:  # a router takes no statement that inserts into several tables
         for row in rows:
             row.save(force_insert=True)
         if changed is not None:
             changed.save(update_fields=fields)
+        for told, given in beside:
+            with connection.cursor() as cursor:
+                cursor.execute(told, given)
         return
-    connection = connections[DEFAULT_DB_ALIAS]
     shapes, values = list[_Shape](), list[Any]()
     for row in rows:
         shape, given = _taken(row, connection)
@@ -63,10 +71,13 @@ def rows_insert(
         values += given
     if changed is not None:
         for name in fields:
-            changing: Any = changed._meta.get_field(name)
-            values.append(changing.get_db_prep_save(changing.pre_save(changed, add=False), connection))
+            field: Any = changed._meta.get_field(name)
+            values.append(field.get_db_prep_save(field.pre_save(changed, add=False), connection))
         values += (changed.tenant_id, changed.pk)
-    told = _statement(tuple(shapes), None if changed is None else type(changed), tuple(fields))
+    for _, given in beside:
+        values += given
+    changing = None if changed is None else type(changed)
+    told = _statement(tuple(shapes), changing, tuple(fields), tuple(told for told, _ in beside))
     with connection.cursor() as cursor:
         cursor.execute(told, values)
         found = iter(cursor.fetchone())
@@ -76,16 +87,30 @@ def rows_insert(
         row._state.adding, row._state.db = False, DEFAULT_DB_ALIAS
 
 
+_PLAIN = {models.CharField: str, models.TextField: str, models.BigAutoField: int, models.BooleanField: bool}
+"""Fields that store such a value as it is: the ORM asks each of them four times."""
+
+
 @lru_cache(maxsize=64)
-def _written(model: type[models.Model]) -> tuple[Any, ...]:
-    """Return the fields that an INSERT names."""
-    return tuple(field for field in model._meta.local_concrete_fields if not field.generated)
+def _written(model: type[models.Model]) -> tuple[tuple[Any, str, type | None], ...]:
+    """Return the fields that an INSERT names, their attributes, and the type of values that are stored as they are."""
+    fields: Any = model._meta.local_concrete_fields
+    return tuple((one, one.attname, _plain(one)) for one in fields if not one.generated)
+
+
+def _plain(field: Any) -> type | None:
+    stored = field.target_field if isinstance(field, models.ForeignKey) else field
+    return _PLAIN.get(type(stored))
 
 
 def _taken(row: models.Model, connection: Any) -> tuple[_Shape, list[Any]]:
     """Return a new row's shape and values."""
     left, values = list[str](), list[Any]()
-    for field in _written(type(row)):
+    held = row.__dict__
+    for field, name, plain in _written(type(row)):
+        if plain is not None and type(held.get(name)) is plain:
+            values.append(held[name])
+            continue
         value = field.pre_save(row, add=True)
         if isinstance(value, DatabaseDefault) or (value is None and field.primary_key):
             left.append(field.column)
@@ -96,11 +121,17 @@ def _taken(row: models.Model, connection: Any) -> tuple[_Shape, list[Any]]:
 
 # The ORM makes it again for each question, which takes it as long as all the rest of storing one.
 @lru_cache(maxsize=64)
-def _statement(shapes: tuple[_Shape, ...], changed: type[TenantModel] | None, fields: tuple[str, ...]) -> str:
-    """Return the statement that stores rows of these shapes, and a changed one."""
+def _statement(
+    shapes: tuple[_Shape, ...],
+    changed: type[TenantModel] | None,
+    fields: tuple[str, ...],
+    beside: tuple[str, ...],
+) -> str:
+    """Return the statement that stores rows of these shapes, and a changed one, and does what is beside them."""
     parts = [f"r{at} AS ({_insert(*shape)})" for at, shape in enumerate(shapes)]
     if changed is not None:
         parts.append(f"changed AS ({_update(changed, fields)})")
+    parts += [f"b{at} AS ({one})" for at, one in enumerate(beside)]
     # Each by itself: the planner would look at every order in which the rows could be joined.
     told = [
         f"(SELECT {_quoted(field.column)} FROM r{at})"  # noqa: S608
@@ -118,7 +149,7 @@ def _returned(model: type[models.Model]) -> Sequence[Any]:
 
 def _insert(model: type[models.Model], left: tuple[str, ...]) -> str:
     meta: Any = model._meta
-    columns = [field.column for field in _written(model)]
+    columns = [field.column for field, _, _ in _written(model)]
     told = ", ".join(_quoted(field.column) for field in _returned(model))
     into = f'"{meta.db_table}" ({", ".join(map(_quoted, columns))})'
     values = ", ".join("DEFAULT" if column in left else "%s" for column in columns)

@@ -8,6 +8,7 @@ import sys
 import threading
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.db import OperationalError, connections, transaction
@@ -18,14 +19,18 @@ from basics.errors import Conflict
 from basics.processes import process_mark
 from jobs import lane as lane_module
 from jobs import registry, runner
+from jobs.broker import CHANNEL
 from jobs.context import JobCancelled, JobContext, LeaseLost
 from jobs.heartbeat import worker_is_dead, worker_name
 from jobs.models import Job, JobStatus
 from jobs.runner import claim, run_here
-from jobs.services import job_cancel, job_enqueue
+from jobs.services import job_cancel, job_enqueue, job_new, wake_with
 from jobs.sweeper import sweep, sweep_orphaned
+from tenancy.database.direct import direct_connection
+from tenancy.inserting import rows_insert
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
+from tests.patience import PATIENCE_S
 from tests.servers import wait_for
 from tests.statements import statements_noted
 
@@ -270,6 +275,41 @@ def test_job_that_follows_another_is_done_in_its_slot_and_queued_when_its_worker
     run_here(cast.tenant.pk, _enqueue(cast, "tests.followed", notes, milliseconds=1).pk)
     with tenant_scope(cast.tenant.pk):
         assert Job.objects.filter(kind="tests.wait").latest("pk").status == JobStatus.QUEUED
+
+
+def test_entry_is_stored_with_its_job(
+    cast: Cast, notes: Path, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def store() -> Job:
+        job = job_new(
+            tenant=cast.tenant, actor=cast.actor("member"), kind="tests.note", payload={"path": str(notes)}
+        )
+        job.pk = Job.objects.latest("pk").pk + 1
+        rows_insert([job], beside=wake_with([job]))
+        return job
+
+    with tenant_scope(cast.tenant.pk):
+        _enqueue(cast, "tests.note", notes)
+        OrmQ.objects.all().delete()
+        with direct_connection() as line:
+            line.execute(f"LISTEN {CHANNEL}")
+            with transaction.atomic():
+                store()
+                transaction.set_rollback(True)
+            assert (OrmQ.objects.count(), list(line.notifies(timeout=0))) == (0, [])
+            with statements_noted() as noted, transaction.atomic():
+                job = store()
+            assert [entry.task["args"] for entry in OrmQ.objects.all()] == [(cast.tenant.pk, job.pk)]
+            assert [one.channel for one in line.notifies(timeout=PATIENCE_S, stop_after=1)] == [CHANNEL]
+        assert sum("INSERT" in statement for statement in noted) == 1
+        # Another queue is told when the job can be found.
+        told: list[object] = []
+        settings.BROKER = "redis"
+        monkeypatch.setattr("jobs.services.async_task", lambda *entry: told.append(entry))
+        with transaction.atomic():
+            job = store()
+            assert told == []
+        assert told == [(f"jobs.runner.run_{job.lane}", cast.tenant.pk, job.pk)]
 
 
 def test_same_key_gives_the_active_job(cast: Cast, notes: Path) -> None:

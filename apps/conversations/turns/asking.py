@@ -25,7 +25,7 @@ from apps.conversations.turns.narrowing import Narrowing, narrowing_checked, nar
 from basics.errors import Conflict, Missing
 from basics.texts import gettext as _
 from budgets.ledger import BudgetExceeded
-from jobs.services import job_new, wake
+from jobs.services import job_new, wake_with
 from runs.actors import actor_facts
 from runs.approvals.deciders import approver_labels
 from runs.call_log import PRIVATE
@@ -85,12 +85,10 @@ def turn_add(tenant: Tenant, actor: Actor, row: Conversation, ends: TurnEnds, as
     row.updated_at, row.draft = timezone.now(), draft_after(row.draft, asked.text)
     row.archived_at = None
     fields = [*CHOICE, "title", "updated_at", "draft", "head", "archived_at"]
-    rows_insert(rows, changed=row, fields=fields)
+    rows_insert(rows, changed=row, fields=fields, beside=wake_with(jobs))
     turn.attached = attachments_send(turn, files)
     if turn.second is not None and files:
         turn.second.attached = attachments_send(turn.second, list(turn.attachments.order_by("pk")))
-    for job in jobs:
-        wake(job)
     if turn.second is not None:
         turn.alongside_id, turn.second.alongside_id = turn.second.pk, turn.pk
     turn.asked = asked.text  # what a page and a reply need to show the new turn without reading it back

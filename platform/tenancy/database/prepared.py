@@ -39,7 +39,7 @@ MAX_HELD = 200
 _MAX_SEEN = 4_000
 _MAX_DUE = 50
 _MAX_CHARACTERS = 20_000
-_MAX_VALUES = 100
+_MAX_VALUES = 150  # a question is stored by a statement of a hundred
 
 _PREPARABLE = ("SELECT", "INSERT", "UPDATE", "DELETE", "WITH", "(SELECT")
 # More than one statement; a number of ours inside of the text; a conflict's index that is found by a value, which a plan
