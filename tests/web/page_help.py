@@ -32,7 +32,7 @@ def check_help(name: str, answer: Any) -> None:
     has_topic = topic_of(name) is not None
     if is_full:
         assert has_help == has_topic
-        assert has_topic != (name in WITHOUT_HELP), "add it to web/guide/topics.py, or say there why not"
+        assert has_topic != (name in WITHOUT_HELP), "add it to web/guide/topics.py, or say here why not"
     else:
         assert not has_help
-        assert name not in WITHOUT_HELP, "it is a full page no more"
+        assert name not in WITHOUT_HELP, "take it out: it is not a full page"
