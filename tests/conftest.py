@@ -19,6 +19,7 @@ import pytest
 from hypothesis.internal.conjecture import providers
 from pytest_socket import socket_allow_hosts
 
+from basics.metrics import instruments
 from tests import databases, nursery, one_tenant, processes, rewriting, spread
 from tests.cast import Cast, make_cast
 from tests.fastness import is_of_rules
@@ -174,6 +175,19 @@ def _begin_empty(django_db_blocker: Any) -> None:
         if left:
             warnings.warn(f"rows left by an earlier module, deleted now: {left}", stacklevel=1)
             sweeping.sweep()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _begin_uncounted() -> None:
+    """Let each module begin with no series of requests, jobs and models but its own.
+
+    A process that has asked for every page counts thousands: reading ``/metrics`` then takes half a second, and
+    ``tests/deploy/test_faults.py`` reads it 70 times.
+    """
+    for instrument in instruments():
+        if instrument.labels and instrument.is_made:
+            instrument.family().clear()
+            instrument._children.clear()
 
 
 @pytest.fixture(autouse=True)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import operator
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -34,8 +35,9 @@ class Used:
     grouped: set[str] = field(default_factory=set)
 
 
-def alerts() -> dict[str, dict[str, Any]]:
-    """Return the rules by their names."""
+@cache
+def alerts() -> Mapping[str, Mapping[str, Any]]:
+    """Return the rules by their names, read once."""
     (group,) = yaml.safe_load(ALERTS.read_text())["groups"]
     found = {rule["alert"]: rule for rule in group["rules"]}
     assert len(found) == len(group["rules"]), "two rules of one name"

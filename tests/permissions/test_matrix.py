@@ -22,6 +22,7 @@ from tests.permissions.urls import all_urls
 from tests.permissions.visitor import Visitor
 from tests.permissions.walking import each_row
 from tests.permissions.world import Side
+from tests.web.page_help import check_help
 
 PORTAL = tuple(r for r in ALL_PORTAL if not r.is_stream)
 API = tuple(r for r in ALL_API if not r.is_stream)
@@ -135,6 +136,8 @@ def test_portal_allows_the_lowest_role_with_the_right(row: Row, mine: Side):
     role = least(row.action)
     response = ask(signed_in(mine, role), row, slug=mine.tenant.slug, ids=mine, role=role)
     assert response.status_code == row.ok, response.content[:500]
+    if row.method == "GET":
+        check_help(row.url, response)
 
 
 @each_row(REFUSING, of="mine", role=lambda row: most_refused(row.action))
@@ -302,6 +305,7 @@ def test_personal_page_needs_sign_in(name: str, mine: Side):
     assert anonymous.status_code == 302
     inside = signed_in(mine, "viewer").get(path)
     assert inside.status_code in how.get("ok", (200,)), inside.content[:300]
+    check_help(name, inside)
 
 
 # --- without the application's own filters -------------------------------------------------------

@@ -1,6 +1,6 @@
 """What the "?" of a page says, and which page of the guide it leads to: one topic for pages that are about the same thing.
 
-``tests/web/test_guide.py`` fails for a page of the portal that is neither here nor in its list of pages without help.
+``tests/web/page_help.py`` fails for a page of the portal that is neither here nor in its list of pages without help.
 """
 
 from __future__ import annotations
