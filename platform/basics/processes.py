@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import hashlib
 import os
 import signal
 import sys
@@ -77,6 +76,9 @@ def _place() -> str:
         space = os.readlink("/proc/self/ns/pid")
     except OSError:
         return ""
+    # Here, because the readers' processes import this module and do without: it loads OpenSSL.
+    import hashlib
+
     return hashlib.sha256(f"{boot} {space}".encode()).hexdigest()[:12]
 
 

@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from decimal import Decimal
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from decimal import Decimal
 
 _VALUE, _TEXT, _END = "\u2068", "\u2066", "\u2069"
 """Around a value (Unicode's FIRST STRONG ISOLATE), around a text of ours as a value (LEFT-TO-RIGHT ISOLATE), and after both."""

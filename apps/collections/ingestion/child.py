@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from apps.collections.ingestion.frames import encode_frame, page_to_json
-from apps.collections.ingestion.sources.base import SourceFailure
 from apps.collections.ingestion.types import FailureCode, ReaderLimits, ReadFailure
 from basics.processes import end_with_parent
 from basics.texts import kept
@@ -39,8 +38,6 @@ def main() -> int:
         _ACTIONS[request["action"]](request, limits, send)
     except ReadFailure as failure:
         send({"failure": failure.code, "message": kept(failure.message), "data": failure.data}, b"")
-    except SourceFailure as failure:
-        send({"source_failure": failure.code, "message": kept(failure.message)}, b"")
     except MemoryError:
         send({"failure": FailureCode.OUT_OF_MEMORY, "message": "", "data": {}}, b"")
     return 0
@@ -104,19 +101,31 @@ def _boxes(request: Mapping[str, Any], limits: ReaderLimits, send: Send) -> None
 def _git(request: Mapping[str, Any], limits: ReaderLimits, send: Send) -> None:
     from apps.collections.ingestion.sources.git import repository_read
 
-    repository_read(request, send)
+    _of_source(repository_read, request, send)
 
 
 def _history(request: Mapping[str, Any], limits: ReaderLimits, send: Send) -> None:
     from apps.collections.ingestion.sources.git_history import history_read
 
-    history_read(request, send)
+    _of_source(history_read, request, send)
 
 
 def _chroma(request: Mapping[str, Any], limits: ReaderLimits, send: Send) -> None:
     from apps.collections.ingestion.sources.chroma import chroma_read
 
-    chroma_read(request, send)
+    _of_source(chroma_read, request, send)
+
+
+def _of_source(
+    read: Callable[[Mapping[str, Any], Send], None], request: Mapping[str, Any], send: Send
+) -> None:
+    # Not at the top: a child that reads one document would pay a tenth of its processor time for this module.
+    from apps.collections.ingestion.sources.base import SourceFailure
+
+    try:
+        read(request, send)
+    except SourceFailure as failure:
+        send({"source_failure": failure.code, "message": kept(failure.message)}, b"")
 
 
 _ACTIONS: dict[str, Callable[[Mapping[str, Any], ReaderLimits, Send], None]] = {

@@ -5,8 +5,10 @@ from __future__ import annotations
 import codecs
 import json
 import re
+import struct
 import unicodedata
 import zipfile
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,9 +37,21 @@ from apps.collections.ingestion.media_types import (
     WEBP,
     XLSX,
 )
-from apps.collections.ingestion.types import ZIP_ERRORS, FailureCode, ReadFailure
+from apps.collections.ingestion.types import FailureCode, ReadFailure
 from basics.texts import gettext as _
 from basics.texts import gettext_noop, number_told
+
+ZIP_ERRORS = (
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    OSError,
+    EOFError,
+    ValueError,
+    RuntimeError,
+    NotImplementedError,
+)
+"""What reading a damaged, encrypted or oddly packed ZIP archive raises; the module has no error of its own for them."""
 
 _PACKAGES = frozenset({PDF, DOCX, PPTX, XLSX, ODT, EPUB, *IMAGES})  # told by their content alone
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import struct
-import zipfile
-import zlib
 from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -16,18 +13,6 @@ from typing import Any, Literal
 from apps.collections.ingestion.code.types import CodeStructure
 from apps.collections.ingestion.ocr.types import Scan
 from basics.errors import DomainError
-
-ZIP_ERRORS = (
-    zipfile.BadZipFile,
-    zlib.error,
-    struct.error,
-    OSError,
-    EOFError,
-    ValueError,
-    RuntimeError,
-    NotImplementedError,
-)
-"""What reading a damaged, encrypted or oddly packed ZIP archive raises; the module has no error of its own for them."""
 
 
 class FailureCode(StrEnum):

@@ -115,10 +115,9 @@ def test_prepare_verifies_the_installed_model_of_new_collections(folder: Path, s
 
 
 def test_built_in_model_taken_from_a_folder_gives_the_same_vectors(
-    cast: Cast, tmp_path_factory: pytest.TempPathFactory, tmp_path: Path
+    cast: Cast, settings: Any, tmp_path: Path
 ) -> None:
-    built = tmp_path_factory.getbasetemp() / "built-in"
-    file = prepare_model(built)
+    file = prepare_model(settings.DATA_DIR)
     folder = tmp_path / "minilm"
     shutil.copytree(tokenizer_path().parent, folder, ignore=shutil.ignore_patterns("*.safetensors"))
     shutil.copy(file, folder / "model.onnx")
@@ -128,7 +127,7 @@ def test_built_in_model_taken_from_a_folder_gives_the_same_vectors(
     with tenant_scope(cast.tenant.pk):
         space = space_for("local/minilm-folder", tenant=cast.tenant)
         embedder = embedder_for(space, tenant=cast.tenant)
-    own = MiniLmEmbedder(built)
+    own = MiniLmEmbedder(settings.DATA_DIR)
     assert space.dimensions == 384
     assert np.array_equal(embedder.embed_documents(texts), own.embed_documents(texts))
     assert np.array_equal(embedder.embed_query(texts[0]), own.embed_query(texts[0]))

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from django.conf import settings
 
 from apps.collections.embedders import minilm, minilm_build
 from apps.collections.embedders.base import EmbeddingError
@@ -30,10 +31,10 @@ TEXTS = [
 
 
 @pytest.fixture(scope="session")
-def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("models")
-    prepare_model(folder)
-    return folder
+def models() -> Path:
+    """The run's own data folder: it has the model anyway, and a build takes seconds."""
+    prepare_model(settings.DATA_DIR)
+    return settings.DATA_DIR
 
 
 @pytest.fixture(scope="session")
@@ -154,8 +155,9 @@ def test_model_is_built_again_when_its_table_is_damaged(models, tmp_path):
     precision: minilm.Precision = "fp32"  # it is built in a fraction of the time
     prepare_model(models, precision)
     (tmp_path / "models").mkdir()
-    for file in (models / "models").iterdir():
-        shutil.copy(file, tmp_path / "models")
+    for built in (model_file(models), model_file(models, precision)):
+        for file in (built, minilm_build.table_path(built), built.with_suffix(".sha256")):
+            shutil.copy(file, tmp_path / "models")
     assert is_prepared(tmp_path, precision)
     table = minilm_build.table_path(model_file(tmp_path, precision))
     with table.open("r+b") as stream:

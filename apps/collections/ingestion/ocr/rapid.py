@@ -40,6 +40,27 @@ class _Mark:
     place: float
 
 
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """What the recogniser says of a line.
+
+    Attributes:
+        best: for each step along it the most probable character.
+        sure: and how probable that is.
+        width: pixels that the steps span.
+    """
+
+    best: Any
+    sure: Any
+    width: int
+
+    @property
+    def confidence(self) -> float:
+        """Return how sure it is of the characters on average, 0 where it sees none."""
+        sure = self.sure[self.best != 0]
+        return float(sure.mean()) if len(sure) else 0.0
+
+
 class RapidEngine:
     """Detector and recogniser on one thread.
 
@@ -67,40 +88,33 @@ class RapidEngine:
             picture, turns = np.ascontiguousarray(np.rot90(picture)), 1
             boxes = self._finder.boxes(picture)
         height, width = picture.shape[:2]
-        crops = [line_crop(picture, box) for box in boxes]
-        if crops and self._is_upside_down(crops):
+        crops = {i: line_crop(picture, box) for i, box in enumerate(boxes)}
+        # Some lines are read both ways round: the classifier that comes along is wrong about every third long one.
+        tried = sorted(crops, key=lambda i: abs(_ratio(crops[i]) - _TRIED))[:_TRIALS]
+        told = self._readings({i: crops[i] for i in tried})
+        turned = self._readings({i: _turned(crops[i]) for i in tried})
+        if _sureness(turned) > _sureness(told):
             turns += 2
-            crops = [np.ascontiguousarray(np.rot90(crop, 2)) for crop in crops]
+            crops, told = {i: _turned(crop) for i, crop in crops.items()}, turned
             boxes = [np.array([(width - x, height - y) for x, y in np.roll(box, 2, axis=0)]) for box in boxes]
-        lines = self._lines(boxes, crops)
+        if len(told) < len(crops):
+            # Those that were tried too: what a line is read as hangs a little on which ones are read with it.
+            told = self._readings(crops)
+        lines = [self._line(boxes[i], crops[i], told[i]) for i in crops]
         kept = tuple(line for line in lines if not _is_shape(line, width * height))
         return Recognised(kept, turns, width, height)
 
-    def _is_upside_down(self, crops: list[Any]) -> bool:
-        """Read some lines both ways round: the classifier that comes along is wrong about every third long line."""
-        tried = sorted(crops, key=lambda crop: abs(crop.shape[1] / max(1, crop.shape[0]) - _TRIED))
-        upright = tried[:_TRIALS]
-        turned = [np.ascontiguousarray(np.rot90(crop, 2)) for crop in upright]
-        return self._sureness(turned) > self._sureness(upright)
-
-    def _sureness(self, crops: list[Any]) -> float:
-        sums = []
-        for crop in crops:
-            steps = self._steps([crop])[0][0]
-            sure = steps.max(axis=1)[steps.argmax(axis=1) != 0]
-            sums.append(float(sure.mean()) if len(sure) else 0.0)
-        return sum(sums)
-
-    def _lines(self, boxes: Any, crops: list[Any]) -> list[OcrLine]:
-        ratios = [crop.shape[1] / max(1, crop.shape[0]) for crop in crops]
-        order = sorted(range(len(crops)), key=lambda i: ratios[i])
-        found: dict[int, OcrLine] = {}
+    def _readings(self, crops: dict[int, Any]) -> dict[int, _Reading]:
+        """Read lines, those of like length together."""
+        order = sorted(crops, key=lambda i: _ratio(crops[i]))
+        found: dict[int, _Reading] = {}
         for start in range(0, len(order), _BATCH):
             batch = order[start : start + _BATCH]
-            told, width = self._steps([crops[i] for i in batch])
-            for i, steps in zip(batch, told, strict=True):
-                found[i] = self._line(boxes[i], crops[i], steps, width)
-        return [found[i] for i in sorted(found)]
+            steps, width = self._steps([crops[i] for i in batch])
+            # Only the best of each step is kept: a line's probabilities of all characters take tens of megabytes.
+            for i, of in zip(batch, steps, strict=True):
+                found[i] = _Reading(of.argmax(axis=1), of.max(axis=1), width)
+        return found
 
     def _steps(self, crops: list[Any]) -> tuple[Any, int]:
         """Return the probability of each character for each step along lines, and the width those steps span."""
@@ -111,16 +125,25 @@ class RapidEngine:
             row[:, :, :width] = level.transpose(2, 0, 1).astype(np.float32) / 127.5 - 1
         return self._recogniser.run(None, {self._input: taken})[0], taken.shape[3]
 
-    def _line(self, box: Any, crop: Any, steps: Any, width: int) -> OcrLine:
-        best = steps.argmax(axis=1)
-        sure = steps.max(axis=1)[best != 0]
+    def _line(self, box: Any, crop: Any, told: _Reading) -> OcrLine:
         corners = tuple((float(x), float(y)) for x, y in box)
-        confidence = float(sure.mean()) if len(sure) else 0.0
-        if confidence < _MIN_CONFIDENCE:
-            return OcrLine((), (), confidence, corners)
-        marks = _marks(best, self._characters, width / _width(crop) / len(steps))
+        if told.confidence < _MIN_CONFIDENCE:
+            return OcrLine((), (), told.confidence, corners)
+        marks = _marks(told.best, self._characters, told.width / _width(crop) / len(told.best))
         words, glue = _words(marks, box)
-        return OcrLine(tuple(words), tuple(glue), confidence, corners)
+        return OcrLine(tuple(words), tuple(glue), told.confidence, corners)
+
+
+def _turned(crop: Any) -> Any:
+    return np.ascontiguousarray(np.rot90(crop, 2))
+
+
+def _sureness(told: dict[int, _Reading]) -> float:
+    return sum(reading.confidence for reading in told.values())
+
+
+def _ratio(crop: Any) -> float:
+    return float(crop.shape[1]) / max(1, int(crop.shape[0]))
 
 
 def _is_shape(line: OcrLine, area: int) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
+from apps.collections.ingestion.detect import ZIP_ERRORS
 from apps.collections.ingestion.sources.base import (
     BLOCK,
     Budget,
@@ -18,7 +19,6 @@ from apps.collections.ingestion.sources.base import (
     SourceFailure,
     shown,
 )
-from apps.collections.ingestion.types import ZIP_ERRORS
 from basics.texts import gettext as _
 
 _END = b"PK\x05\x06"
