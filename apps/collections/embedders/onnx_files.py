@@ -160,7 +160,14 @@ def session_load(file: Path, *, threads: int = 1) -> Any:
     # The arena keeps the largest batch's memory for ever; the allocator's own cache is enough here.
     options.enable_cpu_mem_arena = False
     options.log_severity_level = 3
-    return onnxruntime.InferenceSession(str(file), sess_options=options, providers=["CPUExecutionProvider"])
+    # The kernel that adds and normalises in one takes five times as long as an Add and a LayerNormalization: 500 against
+    # 80 us for 256 tokens of 384 numbers, twelve times a passage.
+    return onnxruntime.InferenceSession(
+        str(file),
+        sess_options=options,
+        providers=["CPUExecutionProvider"],
+        disabled_optimizers=["SkipLayerNormFusion"],
+    )
 
 
 def refused(why: str) -> EmbeddingError:

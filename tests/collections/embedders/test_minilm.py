@@ -56,8 +56,8 @@ def test_int8_stays_close_to_fp32(models, embedder):
     full = MiniLmEmbedder(models, precision="fp32")
     texts = [text for text in TEXTS if len(text) > 20]
     cosine = (embedder.embed_documents(texts) * full.embed_documents(texts)).sum(axis=1)
-    assert cosine.min() >= 0.985
-    assert cosine.mean() >= 0.99
+    assert cosine.min() >= 0.993
+    assert cosine.mean() >= 0.995
     assert full.space != embedder.space
 
 
