@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from basics.errors import DomainError
@@ -29,12 +29,14 @@ class EmbeddingSpace:
         model: the provider's model name.
         dims: length of a vector.
         precision: fingerprint of everything else that moves vectors (quantisation, weights, graph version).
+        alike: fingerprints of versions before, whose vectors differ from these by rounding alone.
     """
 
     provider: str
     model: str
     dims: int
     precision: str
+    alike: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def key(self) -> str:

@@ -101,7 +101,7 @@ def embedder_for(space: EmbeddingSpace, *, tenant: Tenant) -> base.Embedder:
         Conflict: the tenant's stored key cannot be read any more.
     """
     embedder = _make(setting_of(space), tenant)
-    if embedder.space.precision != space.fingerprint:
+    if space.fingerprint not in (embedder.space.precision, *embedder.space.alike):
         raise base.EmbeddingError(
             "embedder_misconfigured",
             _(

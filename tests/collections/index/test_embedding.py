@@ -47,6 +47,17 @@ def test_vectors_of_another_version_are_not_compared(cast: Cast) -> None:
         embedding.embedder_for(old, tenant=cast.tenant)
 
 
+@pytest.mark.parametrize("precision", ["int8-per-channel", "fp32"])
+def test_vectors_of_a_version_that_rounded_otherwise_go_on(cast: Cast, precision: str) -> None:
+    old = EmbeddingSpace.objects.create(
+        provider="local", model="all-MiniLM-L6-v2", dimensions=384, fingerprint=f"{precision}-v2-53aa5117"
+    )
+    assert embedding.embedder_for(old, tenant=cast.tenant).space.precision == f"{precision}-v3-53aa5117"
+    old.fingerprint = f"{precision}-v2-00000000"  # of other weights
+    with pytest.raises(EmbeddingError, match="another version"):
+        embedding.embedder_for(old, tenant=cast.tenant)
+
+
 def test_tenants_own_key_is_used_and_only_by_that_tenant(
     cast: Cast, settings: Any, monkeypatch: pytest.MonkeyPatch, made: list[dict[str, Any]]
 ) -> None:
