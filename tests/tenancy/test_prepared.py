@@ -338,6 +338,17 @@ def test_two_statements_of_one_text_are_never_prepared(two: Cast) -> None:
     assert _held() == []
 
 
+def test_a_transactions_own_table_is_not_looked_for_between_transactions(two: Cast) -> None:
+    with tenant_scope(two.tenant.pk):
+        for _ in range(5):
+            with transaction.atomic(), connection.cursor() as cursor:
+                cursor.execute("CREATE TEMPORARY TABLE passing ON COMMIT DROP AS SELECT 1 AS id")
+                assert _ask("SELECT id FROM pg_temp.passing WHERE id = %s", [1]) == [1]
+            assert _ask() == ["Ours"]
+        prepared: Any = connection.connection.prepared
+        assert not [query for query, _, _ in prepared._held if "passing" in query], "asked for, and refused"
+
+
 def test_a_transaction_that_began_before_is_not_lost_to_preparing(two: Cast) -> None:
     with tenant_scope(two.tenant.pk):
         for _ in range(2):

@@ -129,7 +129,7 @@ def _write(document: Document, lexemes: dict[int, tuple[str, ...]]) -> None:
     )
     with connection.cursor() as cursor:
         cursor.execute(
-            "UPDATE collections_chunkterms t SET lexemes = array_to_tsvector(a.lexemes) FROM codes_again a "
+            "UPDATE collections_chunkterms t SET lexemes = array_to_tsvector(a.lexemes) FROM pg_temp.codes_again a "
             "WHERE t.chunk_id = a.chunk_id AND t.tenant_id = %s AND t.lexemes <> array_to_tsvector(a.lexemes)",
             [document.tenant_id],
         )

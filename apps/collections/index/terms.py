@@ -268,7 +268,7 @@ def terms_replace(*, collection: Collection, chunks: Sequence[ChunkTokens], is_c
     )
     with connection.cursor() as cursor:
         cursor.execute(
-            "UPDATE collections_chunkterms t SET weights = a.weights, length = a.length FROM again a "
+            "UPDATE collections_chunkterms t SET weights = a.weights, length = a.length FROM pg_temp.again a "
             "WHERE t.chunk_id = a.chunk_id AND t.tenant_id = %s",
             [collection.tenant_id],
         )
@@ -378,7 +378,7 @@ def weights_rescale(*, collection: Collection, average: float) -> None:
     rows_copy("rescaled", {"chunk_id": "int8", "weights": "sparsevec"}, stage)
     with connection.cursor() as cursor:
         cursor.execute(
-            "UPDATE collections_chunkterms t SET weights = r.weights FROM rescaled r "
+            "UPDATE collections_chunkterms t SET weights = r.weights FROM pg_temp.rescaled r "
             "WHERE t.tenant_id = own_tenant() AND t.chunk_id = r.chunk_id AND t.collection_id = %s",
             [collection.pk],
         )

@@ -153,7 +153,7 @@ def points_update(points: Iterable[tuple[int, list[str]]], *, made_by: LinkOrigi
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE collections_chunk c SET key_points = p.said, points_by = %s "
-            "FROM points p WHERE c.tenant_id = own_tenant() AND c.id = p.chunk_id",
+            "FROM pg_temp.points p WHERE c.tenant_id = own_tenant() AND c.id = p.chunk_id",
             [made_by.value],
         )
         cursor.execute("DROP TABLE points")

@@ -43,8 +43,8 @@ _MAX_VALUES = 150  # a question is stored by a statement of a hundred
 
 _PREPARABLE = ("SELECT", "INSERT", "UPDATE", "DELETE", "WITH", "(SELECT")
 # More than one statement; a number of ours inside of the text; a conflict's index that is found by a value, which a plan
-# without values can't be made for.
-_UNFIT = re.compile(r";|\$\d|ON\s+CONFLICT\s*\([^)]*\)\s*WHERE", re.IGNORECASE)
+# without values can't be made for; a transaction's own table, which isn't there between transactions.
+_UNFIT = re.compile(r";|\$\d|ON\s+CONFLICT\s*\([^)]*\)\s*WHERE|\bpg_temp\.", re.IGNORECASE)
 _PLACE = re.compile(r"%(?:\((?P<name>[^)]*)\)s|(?P<kind>.)|$)", re.DOTALL)
 _REFUSED = ("42", "0A")
 """Classes of SQLSTATE that say that a statement can't be prepared; others are of this moment."""
