@@ -153,3 +153,10 @@ def charged_usd(usage: Usage, cost_usd: float | None, tier: str = "") -> float:
 
 def _usd(profile: Profile, tier: str, **tokens: Any) -> float:
     return profile.cost_usd(Usage(**tokens), tier) or 0.0
+
+
+class KnowingReservations(BudgetReservations, Protocol):
+    """One that may know beforehand that no budget applies; the loop makes no estimate for such a call."""
+
+    def none_needed(self) -> bool:
+        """Tell whether the next call may be made as it is; that call uses up the answer."""
