@@ -103,6 +103,13 @@ class BudgetReservations(Protocol):
         """
 
 
+class KnowingReservations(BudgetReservations, Protocol):
+    """One that may know beforehand that no budget applies; the loop makes no estimate for such a call."""
+
+    def none_needed(self) -> bool:
+        """Tell whether the next call may be made as it is; that call uses up the answer."""
+
+
 def cost_estimate(
     profile: Profile,
     *,
@@ -153,10 +160,3 @@ def charged_usd(usage: Usage, cost_usd: float | None, tier: str = "") -> float:
 
 def _usd(profile: Profile, tier: str, **tokens: Any) -> float:
     return profile.cost_usd(Usage(**tokens), tier) or 0.0
-
-
-class KnowingReservations(BudgetReservations, Protocol):
-    """One that may know beforehand that no budget applies; the loop makes no estimate for such a call."""
-
-    def none_needed(self) -> bool:
-        """Tell whether the next call may be made as it is; that call uses up the answer."""

@@ -271,11 +271,8 @@ def result_of(call: ToolCall, value: Any) -> ToolResult:
 
     What cannot be written is told as what it is: the call was carried out. A failure would be repeated.
     """
-    from toolloop.tools.results import (
-        NoJsonForm,
-        json_copy,
-        json_text,
-    )  # With the first call: see test_import_cost.
+    # With the first call: see test_import_cost.
+    from toolloop.tools.results import NoJsonForm, json_copy, json_text
 
     try:
         if isinstance(value, ToolOutput):
