@@ -47,7 +47,7 @@ def run_billing_account(run: Run) -> BillingAccount:
 
 
 class RunReservations:
-    """Implements ``toolloop.reservations.BudgetReservations`` for one run or question.
+    """Implements ``toolloop.reservations.KnowingReservations`` for one run or question.
 
     Args:
         billing_account: whose budgets.
@@ -88,11 +88,13 @@ class RunReservations:
         """
         self._none_until = time.monotonic() + _KNOWN_S if has_budget is False else 0.0
 
-    async def reserve(self, quote: CostEstimate) -> Reservation:
-        """See ``BudgetReservations``: one statement, again while other calls hold what is left; none where ``known``."""
+    def none_needed(self) -> bool:
+        """See ``KnowingReservations``: where ``known``."""
         until, self._none_until = self._none_until, 0.0
-        if time.monotonic() < until:
-            return Reservation()
+        return time.monotonic() < until
+
+    async def reserve(self, quote: CostEstimate) -> Reservation:
+        """See ``BudgetReservations``: one statement, again while other calls hold what is left."""
         asked = reservation_request(quote)
         until, pause = time.monotonic() + HELD_WAIT_S, _FIRST_PAUSE_S
         while True:

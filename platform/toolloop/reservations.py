@@ -103,6 +103,13 @@ class BudgetReservations(Protocol):
         """
 
 
+class KnowingReservations(BudgetReservations, Protocol):
+    """One that may know beforehand that no budget applies; the loop makes no estimate for such a call."""
+
+    def none_needed(self) -> bool:
+        """Tell whether the next call may be made as it is; that call uses up the answer."""
+
+
 def cost_estimate(
     profile: Profile,
     *,

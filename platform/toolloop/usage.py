@@ -242,6 +242,9 @@ class Spending:
         """
         if self._reservations is None or self._reporter.hold is not None:
             return request
+        none_needed = getattr(self._reservations, "none_needed", None)
+        if none_needed is not None and none_needed():
+            return request
         cap = request.max_output_tokens or self._profile.max_output_tokens or _UNKNOWN_OUTPUT_CAP
         quote = cost_estimate(
             self._profile,

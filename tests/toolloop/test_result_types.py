@@ -32,7 +32,7 @@ from toolloop.messages import ToolResult
 from toolloop.providers.scripted import ScriptedCall, call, calls, says
 from toolloop.storable import json_storable
 from toolloop.tools import ToolContext, ToolDefinitionError, ToolOutput, tool
-from toolloop.tools.results import NoJsonForm, json_text
+from toolloop.tools.results import NoJsonForm, json_copy, json_text
 
 
 class Colour(enum.Enum):
@@ -277,6 +277,41 @@ def test_any_mixture_is_json_or_is_refused(value: Any) -> None:
     assert "\x00" not in text
     assert strict(text) == plain
     assert json_storable(plain) == plain, "a store changes nothing"
+    assert repr(json_copy(value)) == repr(plain), "a copy is what the text holds, type by type"
+
+
+@pytest.mark.parametrize(
+    "plain", [{"a": [1, -0.0, 1e22, True, None, "é"], "b": {"": []}}, [[]], "", 0, 2**13_000, "x" * 9]
+)
+def test_a_copy_of_plain_json_is_equal_and_shares_nothing_that_changes(plain: Any) -> None:
+    copy = json_copy(plain)
+    assert repr(copy) == repr(plain)
+    assert not isinstance(plain, dict | list) or copy is not plain
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        "\x00",
+        "\ud800",
+        {"\x00": 1},
+        {"a\udfff": [2]},
+        {1: "a"},
+        {True: 1, "b": (1, 2)},
+        [float("nan")],
+        [Level.HIGH],
+    ],
+    ids=repr,
+)
+def test_a_copy_of_anything_else_is_what_its_text_holds(odd: Any) -> None:
+    assert repr(json_copy(odd)) == repr(json_text(odd)[1])
+
+
+def test_a_copy_of_what_contains_itself_is_refused() -> None:
+    round_: list[Any] = []
+    round_.append(round_)
+    with pytest.raises(NoJsonForm):
+        json_copy(round_)
 
 
 class Socket:

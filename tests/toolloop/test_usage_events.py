@@ -15,6 +15,7 @@ from toolloop.messages import UserMessage
 from toolloop.metering import UsageEvent
 from toolloop.providers.profiles import Prices, Profile
 from toolloop.providers.scripted import ScriptedProvider, call, calls, fails, says
+from toolloop.reservations import CostEstimate, Reservation
 from toolloop.response_cache import CachedProvider, MemoryCache
 from toolloop.tokens import Usage
 
@@ -146,3 +147,31 @@ async def test_resumed_run_reports_its_own_calls_only():
     )
     assert [e.usage.input_total for e in events] == [7]
     assert dialogue.end.usage.requests == 4
+
+
+class Till:
+    """Reservations that know of the first call that it needs no money, and keep the estimates of the others."""
+
+    def __init__(self) -> None:
+        self.needed = [False]
+        self.quotes: list[CostEstimate] = []
+
+    def none_needed(self) -> bool:
+        return bool(self.needed) and not self.needed.pop()
+
+    async def reserve(self, quote: CostEstimate) -> Reservation:
+        self.quotes.append(quote)
+        return Reservation(hold=len(self.quotes))
+
+
+async def test_no_money_is_asked_for_where_none_is_known_to_be_needed_and_for_that_call_alone():
+    script = [
+        calls(call("add", a=1, b=1), usage=Usage(50, 0, 0, 5, 0, 1)),
+        says("ok", usage=Usage(60, 0, 0, 5, 0, 1)),
+    ]
+    till = Till()
+    (first, last), dialogue = await told(script, add, reservations=till)
+    assert dialogue.end.status == "completed"
+    assert (first.hold, last.hold) == (None, 1)
+    [quote] = till.quotes
+    assert quote.input_usd > 0

@@ -168,6 +168,8 @@ class CodeKinds:
     def find(self, text: str) -> list[Code]:
         """List the distinct codes of a text, longer ones before those they begin with."""
         text = plain(text)
+        if not any(map(str.isdigit, text)):
+            return []  # Every code has a digit. Most questions have none, and each pattern lets go of the interpreter's lock.
         found: dict[str, Code] = {}
         for code in _tariff_numbers(text):
             if code.is_sure or code.lexeme not in found:

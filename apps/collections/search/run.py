@@ -377,5 +377,7 @@ def _vectors(begun: Sequence[_Embedding], indexes: Indexes, language: str) -> tu
                 knows is None or language in ("", *knows),
             )
         )
+    if not failed:
+        return vectors, ""
     note = _("Searched by words only, because the embedding model did not respond.")
-    return vectors, " ".join([note, *failed]) if failed else ""
+    return vectors, " ".join([note, *failed])

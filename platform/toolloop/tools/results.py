@@ -76,6 +76,44 @@ def json_text(value: Any) -> tuple[str, Any]:
     return json.dumps(plain, ensure_ascii=False, allow_nan=False), plain
 
 
+def json_copy(value: Any) -> Any:
+    """Return the JSON value that ``json_text`` returns beside its text, without writing a text that nobody reads.
+
+    Raises:
+        NoJsonForm: it has none.
+    """
+    try:
+        return _copied(value)
+    except (_NotPlain, UnicodeEncodeError, RecursionError):
+        return json_text(value)[1]
+
+
+class _NotPlain(Exception):
+    """A value is not written as it is."""
+
+
+def _copied(value: Any) -> Any:
+    """Return a copy of what a JSON reader could have made. Raises _NotPlain, UnicodeEncodeError."""
+    kind = type(value)
+    if kind is str:
+        if "\x00" in value:
+            raise _NotPlain
+        if not value.isascii():
+            value.encode()
+        return value
+    if kind is dict:
+        if any(type(key) is not str for key in value):
+            raise _NotPlain
+        return {_copied(key): _copied(item) for key, item in value.items()}
+    if kind is list:
+        return [_copied(item) for item in value]
+    if value is None or kind is bool:
+        return value
+    if (kind is int and value.bit_length() <= _MOST_BITS) or (kind is float and math.isfinite(value)):
+        return value
+    raise _NotPlain
+
+
 def json_value(value: Any) -> Any:
     """Return a value as JSON values (str, int, float, bool, None, list, dict), which any JSON writer takes.
 

@@ -271,13 +271,14 @@ def result_of(call: ToolCall, value: Any) -> ToolResult:
 
     What cannot be written is told as what it is: the call was carried out. A failure would be repeated.
     """
-    from toolloop.tools.results import NoJsonForm, json_text  # With the first call: see test_import_cost.
+    # With the first call: see test_import_cost.
+    from toolloop.tools.results import NoJsonForm, json_copy, json_text
 
     try:
         if isinstance(value, ToolOutput):
             given: Any = value.content
             content = given if isinstance(given, str) else json_text(given)[0]
-            payload = None if value.payload is None else json_text(value.payload)[1]
+            payload = None if value.payload is None else json_copy(value.payload)
             return ToolResult(
                 call.id, call.name, text_storable(content), payload=payload, parts=tuple(value.parts)
             )

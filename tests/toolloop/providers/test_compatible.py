@@ -9,7 +9,7 @@ import httpx2
 import pytest
 
 from tests.toolloop.providers.encodings import Script, sse
-from tests.toolloop.providers.wires import COMPATIBLE, SEARCH, Recorder, answer, play
+from tests.toolloop.providers.wires import COMPATIBLE, KEY, SEARCH, Recorder, answer, play
 from toolloop import errors
 from toolloop.events import ToolArgumentsDelta, ToolCallStarted
 from toolloop.messages import ToolCall, ToolResult, Turn, UserMessage
@@ -56,6 +56,38 @@ async def test_body_is_exactly_this_by_default() -> None:
         "temperature": 0,
     }
     assert str(recorder.requests[0].url) == "http://localhost:11434/v1/chat/completions"
+
+
+async def test_every_request_has_the_head_that_the_client_builds() -> None:
+    recorder = Recorder()
+    client = httpx2.AsyncClient(
+        transport=httpx2.MockTransport(recorder), headers={"X-Ours": "1"}, params={"v": "2"}
+    )
+    provider = make_provider("compatible", http_client=client, api_key=KEY, **COMPATIBLE.settings)
+    for text in ("one", "and another that is longer"):
+        recorder.bodies = [COMPATIBLE.encode(Script(text=["x"]))]
+        assert [event async for event in provider.stream(COMPATIBLE.request(UserMessage(text)))]
+    first, second = recorder.requests
+    built = client.build_request("POST", second.url, content=second.content, headers=second.headers)
+    assert second.headers.raw == built.headers.raw
+    assert int(second.headers["content-length"]) == len(second.content) > len(first.content)
+    assert second.url == first.url
+    assert second.url.params["v"] == "2"
+    assert (second.headers["x-ours"], second.headers["authorization"]) == ("1", f"Bearer {KEY}")
+
+
+async def test_a_cookie_of_the_server_goes_back_with_the_next_request() -> None:
+    seen: list[str | None] = []
+
+    def handler(request: httpx2.Request) -> httpx2.Response:
+        seen.append(request.headers.get("cookie"))
+        cookie = {"set-cookie": f"node={len(seen)}"}
+        return httpx2.Response(200, content=COMPATIBLE.encode(Script(text=["x"])), headers=cookie)
+
+    provider = COMPATIBLE.provider(handler)
+    for _ in range(3):
+        assert [event async for event in provider.stream(COMPATIBLE.request())]
+    assert seen == [None, "node=1", "node=2"]
 
 
 async def test_settings_of_the_endpoint_add_what_it_understands() -> None:
