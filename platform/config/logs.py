@@ -40,13 +40,13 @@ def logging_settings(level: str, style: str) -> dict[str, Any]:
         },
         "filters": {
             "news": {"()": "django.utils.log.CallbackFilter", "callback": _is_news},
-            "one_line": {"()": "django.utils.log.CallbackFilter", "callback": _without_traceback},
+            "one_line": {"()": "django.utils.log.CallbackFilter", "callback": _refusal_in_one_line},
         },
         "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
         "root": {"handlers": ["stderr"], "level": level},
         "loggers": {
             "django": {"handlers": [], "level": level, "propagate": True},
-            "django.request": {"filters": ["news"]},
+            "django.request": {"filters": ["news", "one_line"]},
             "django.security.DisallowedHost": {"filters": ["one_line"]},
             "django.server": {"handlers": [], "level": "WARNING", "propagate": True},
             "django-q": {"handlers": [], "level": "WARNING", "propagate": True},
@@ -81,9 +81,10 @@ def _is_news(record: logging.LogRecord) -> bool:
     return True
 
 
-def _without_traceback(record: logging.LogRecord) -> bool:
-    """Leave out where a wrong Host was noticed: whoever finds the server sends some, and its one line names the host."""
-    record.exc_info = None
+def _refusal_in_one_line(record: logging.LogRecord) -> bool:
+    """Leave out where a request was refused: whoever finds the server can cause that, and its one line names path or host."""
+    if getattr(record, "status_code", 500) < 500:
+        record.exc_info = None
     return True
 
 

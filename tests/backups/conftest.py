@@ -22,7 +22,7 @@ from tenancy.database.base import APP_ROLE, PLATFORM_ROLE
 from tenancy.scope import tenant_scope
 from tenancy.services import credential_set
 from tests.cast import Cast, make_cast
-from tests.collections.conftest import LAMPS, WordEmbedder, embedder, ingest
+from tests.collections.conftest import LAMPS, WordEmbedder, embedder, ingest, read_at_once
 from tests.factories import make_collection
 
 __all__ = ["embedder"]
@@ -52,9 +52,14 @@ class Installation:
 
 @pytest.fixture
 def installation(
-    transactional_db: None, settings: Any, tmp_path_factory: pytest.TempPathFactory, embedder: WordEmbedder
+    transactional_db: None,
+    settings: Any,
+    tmp_path_factory: pytest.TempPathFactory,
+    embedder: WordEmbedder,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> Installation:
     """Two workspaces with people, documents, credentials and an audit trail, committed."""
+    read_at_once(monkeypatch)
     home = tmp_path_factory.mktemp("home")
     settings.DATA_DIR, settings.MEDIA_ROOT = home, home / "files"
     settings.SECRET_KEY_FALLBACKS = []

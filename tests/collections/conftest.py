@@ -27,7 +27,8 @@ from tests.factories import make_collection
 DIMS = 384
 # What these rooms show does not depend on where a document was read: plain text is read without the process that guards
 # against its bytes, which would cost more than all the rest of a small document. Every other format has its process here
-# too, and in the rooms of reading itself (ingestion, pipeline, imports, storage) every document has.
+# too, and in the rooms of reading itself (ingestion, pipeline, imports, storage) every document has. Fixtures of other
+# rooms, whose tests stand on documents, ask for it with ``read_at_once``.
 READ_AT_ONCE = {"chunks", "collection", "display", "documents", "graph", "index", "quotes", "search"}
 
 
@@ -71,10 +72,15 @@ def embedder(monkeypatch: pytest.MonkeyPatch) -> WordEmbedder:
 @pytest.fixture(autouse=True)
 def _plain_text_is_read_at_once(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.path.parent.name in READ_AT_ONCE:
-        monkeypatch.setattr(extraction, "run_child", _read_at_once)
+        read_at_once(monkeypatch)
 
 
-def _read_at_once(
+def read_at_once(patch: pytest.MonkeyPatch) -> None:
+    """Read documents of plain text in this process, until the patch is undone."""
+    patch.setattr(extraction, "run_child", _frames_at_once)
+
+
+def _frames_at_once(
     request: Mapping[str, Any], limits: ReaderLimits, *, on_tick: Callable[[], None] | None = None
 ) -> Iterator[tuple[dict[str, Any], bytes]]:
     """Yield the frames of a document of plain text, read in this process; of every other as the product does."""

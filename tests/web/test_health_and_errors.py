@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.contrib import admin
 from django.db import OperationalError
 from django.db.migrations.recorder import MigrationRecorder
 from django.http import HttpRequest
@@ -153,6 +154,24 @@ def test_a_wrong_host_is_one_line_that_names_it(db: None, caplog: pytest.LogCapt
     assert line.exc_info is None
     browser.get("/nothing-here", headers={"host": "kb.example.org"})
     assert "Not Found: /nothing-here" in caplog.text
+
+
+def test_a_refusal_is_one_line_and_a_fault_has_its_traceback(
+    cast: Cast, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+):
+    def broken(request: Any) -> None:
+        raise ValueError("a fault of ours")
+
+    browser = Client(raise_request_exception=False)
+    browser.force_login(cast.user("viewer"), "django.contrib.auth.backends.ModelBackend")
+    assert browser.get("/admin/", follow=True).status_code == 403
+    (line,) = [one for one in caplog.records if one.name == "django.request"]
+    assert "Forbidden (Permission denied): /admin/login/" in line.getMessage()
+    assert line.exc_info is None
+    caplog.clear()
+    monkeypatch.setattr(admin.site, "has_permission", broken)
+    assert browser.get("/admin/").status_code == 500
+    assert "a fault of ours" in caplog.text
 
 
 @pytest.mark.parametrize("path", ["/api/v1/nothing", "/api/nothing"])

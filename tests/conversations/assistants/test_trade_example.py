@@ -34,7 +34,7 @@ from runs.actors import actor_facts
 from runs.models import Run
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
-from tests.collections.conftest import collection, embedder, ingest, storage  # noqa: F401 - fixtures
+from tests.collections.conftest import collection, embedder, ingest, read_at_once, storage  # noqa: F401 - fixtures
 from tests.conversations.toolset.test_reading import finished, here
 from toolloop.output import output_of
 from toolloop.tools import ToolContext, ToolError, Toolset
@@ -60,8 +60,11 @@ def admin(cast: Cast) -> dict[str, Any]:
 
 
 @pytest.fixture
-def lookup(cast: Cast, request: pytest.FixtureRequest, admin: dict[str, Any]) -> Any:
+def lookup(
+    cast: Cast, request: pytest.FixtureRequest, admin: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> Any:
     """Return a function that calls a tool as a viewer, over one document of each type."""
+    read_at_once(monkeypatch)
     trade: Collection = request.getfixturevalue("collection")
     for name, (kind, text) in TYPES.items():
         ingest(cast, trade, name, text.encode())

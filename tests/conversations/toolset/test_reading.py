@@ -17,7 +17,14 @@ from runs.models import Run
 from tenancy.models import Membership
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
-from tests.collections.conftest import LAMPS, collection, embedder, ingest, storage  # noqa: F401 - fixtures
+from tests.collections.conftest import (  # noqa: F401 - fixtures
+    LAMPS,
+    collection,
+    embedder,
+    ingest,
+    read_at_once,
+    storage,
+)
 from tests.factories import make_collection
 from toolloop.tools import ToolContext, ToolError
 
@@ -57,7 +64,8 @@ def finished(coroutine: Coroutine[Any, Any, Any]) -> Any:
 
 
 @pytest.fixture
-def use(cast: Cast, request: pytest.FixtureRequest) -> Any:
+def use(cast: Cast, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
+    read_at_once(monkeypatch)
     trade: Collection = request.getfixturevalue("collection")
     ingest(cast, trade, "lamps.md", LAMPS)
     ingest(cast, trade, "duties.py", CODE)
