@@ -16,6 +16,14 @@ WITHOUT_HELP = {
     "evaluations:example-remove": "a question, with all that it means on it",
 }
 """Full pages without a "?", and why."""
+NOT_DRAWN = {
+    "operate:overview": "for operators alone, not there for others",
+    "web:tenant-create": "has the layout of signing in, without a head",
+    "web:settings-invites": "leads to the list of members",
+    "mfa_list_webauthn": "leads to the profile",
+    "mfa_add_webauthn": "asks for the password first",
+}
+"""Pages with a topic that nobody gets in full there, and why: all others are full, so that none loses its head unseen."""
 _ITS_HEAD = b'class="top"'
 _ITS_HELP = b'popovertarget="page-help"'
 
@@ -34,5 +42,6 @@ def check_help(name: str, answer: Any) -> None:
         assert has_help == has_topic
         assert has_topic != (name in WITHOUT_HELP), "add it to web/guide/topics.py, or say here why not"
     else:
+        assert not has_topic or name in NOT_DRAWN, "a page with a topic has a head"
         assert not has_help
         assert name not in WITHOUT_HELP, "take it out: it is not a full page"
