@@ -51,7 +51,8 @@ def workspace_close(tenant: Tenant) -> None:
 def workspace_rows_erase(tenant: Tenant, report: Report) -> None:
     """Delete every row of a workspace, and the workspace, in one transaction.
 
-    Its row is locked first: a row that someone adds meanwhile waits for it, and is then refused by its reference.
+    Its row is locked first: a row that someone adds meanwhile waits for it, and is then refused by its reference. A row
+    that knows its workspace by its owner goes with that, or is refused by the owner's reference.
     """
     order = deletion_order()
     afterwards = [hook(tenant) for hook in workspace_hooks()]

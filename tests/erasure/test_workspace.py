@@ -11,6 +11,7 @@ from django.contrib.admin.models import LogEntry
 from django.contrib.contenttypes.models import ContentType
 from django.db import DatabaseError, connection, models, transaction
 
+from apps.collections.models import Collection, Document
 from basics.errors import Conflict, Denied, Invalid
 from blobs.hold import removals_hold
 from erasure.holds import hold_place, hold_release
@@ -115,6 +116,19 @@ def _is_vector(where: str) -> bool:
     return not isinstance(column, (models.CharField, models.TextField, models.JSONField, models.BinaryField))
 
 
+def document_add(collection: Collection, name: str) -> None:
+    Document.objects.create(
+        tenant_id=collection.tenant_id,
+        collection=collection,
+        name=name,
+        path=name,
+        media_type="text/plain",
+        size=1,
+        sha256="0" * 64,
+        file="x",
+    )
+
+
 def test_it_is_whole_while_others_write(home: Path) -> None:
     side = Side()
     with platform_scope():
@@ -127,6 +141,7 @@ def test_it_is_whole_while_others_write(home: Path) -> None:
             for number in range(100_000):
                 with tenant_scope(side.tenant.pk), transaction.atomic():
                     make_collection(side.tenant, f"{name} {number}")
+                    document_add(first, f"{name} {number}")  # whose tenant is known by its collection alone
                     AuditEvent.objects.create(
                         tenant=side.tenant, actor_kind="user", action="a.b", data={"n": name}
                     )

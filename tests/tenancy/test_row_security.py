@@ -53,6 +53,29 @@ def test_every_reference_between_tenant_tables_is_bound_to_the_tenant(model: typ
 
 
 @pytest.mark.django_db
+def test_every_row_has_a_tenant_that_is_there() -> None:
+    """By a reference of its own, or by one to a row that it can't be without and goes with: one of the two, never both."""
+    references = _fetch(
+        """
+        SELECT t.relname, p.relname, n.conname,
+            bool_and(a.attnotnull) AND n.convalidated AND (n.confdeltype = 'c' OR p.relname = 'tenancy_tenant')
+        FROM pg_constraint n JOIN pg_class t ON t.oid = n.conrelid JOIN pg_class p ON p.oid = n.confrelid
+        JOIN pg_attribute a ON a.attrelid = t.oid AND a.attnum = ANY (n.conkey)
+        WHERE n.contype = 'f' AND (p.relname = 'tenancy_tenant' OR cardinality(n.conkey) = 2)
+        GROUP BY t.relname, p.relname, n.conname, n.convalidated, n.confdeltype"""
+    )
+    leads = {(table, target) for table, target, _, is_firm in references if is_firm}
+    own = {table for table, target in leads if target == "tenancy_tenant"}
+    reached, before = set(own), set()
+    while reached != before:
+        before, reached = reached, reached | {table for table, target in leads if target in reached}
+    tables = {m._meta.db_table for m in MODELS}
+    assert reached >= tables
+    assert own.isdisjoint(table for table, target in leads if target in tables)
+    assert len(tables - own) > 60  # else the second way is gone, and each row asks for its tenant again
+
+
+@pytest.mark.django_db
 def test_no_table_of_a_tenant_escapes_the_model_list() -> None:
     with_column = {
         row[0]
