@@ -8,7 +8,7 @@ from django.conf import settings
 from django.db import connection
 from django.utils.translation import gettext_noop
 
-from apps.conversations.answering.listeners import answer_tell
+from apps.conversations.answering.listeners import answer_tell, wanted_column
 from apps.conversations.citations.markers import (
     CitablePassage,
     Cited,
@@ -61,8 +61,7 @@ SELECT id, document_id FROM collections_chunk WHERE tenant_id = %s AND id = ANY 
 _END = """
 UPDATE conversations_turn t SET is_active = false, removed_markers = %s WHERE tenant_id = %s AND id = %s
 RETURNING EXISTS (SELECT FROM conversations_queuedquestion q
-    WHERE q.tenant_id = t.tenant_id AND q.conversation_id = t.conversation_id)
-"""
+    WHERE q.tenant_id = t.tenant_id AND q.conversation_id = t.conversation_id)"""
 
 
 def turn_close(run: Run, ctx: JobContext | None = None) -> None:
@@ -86,10 +85,10 @@ def turn_close(run: Run, ctx: JobContext | None = None) -> None:
     other = activity_pass(turn) if turn.side is not None else None
     turn.is_active, turn.removed_markers = False, cited.removed
     with connection.cursor() as cursor:
-        cursor.execute(_END, [cited.removed, turn.tenant_id, turn.pk])
-        (is_queue,) = cursor.fetchone()
+        cursor.execute(f"{_END}, {wanted_column()}", [cited.removed, turn.tenant_id, turn.pk])
+        is_queue, wanted = cursor.fetchone()
     if cited.text.strip():
-        answer_tell(turn)
+        answer_tell(turn, wanted)
     if run.status in _TOLD and is_person(run):
         notice_put(
             tenant_id=run.tenant_id,
