@@ -21,6 +21,7 @@ from basics.texts import gettext as _
 from jobs.blocking import BlockingThreads
 from jobs.models import Job, JobStatus
 from jobs.notify import notify
+from tenancy.inserting import rows_insert
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -209,7 +210,7 @@ class JobContext:
         now = timezone.now()
         job.status, job.worker, job.attempts = JobStatus.RUNNING, self.worker, 1
         job.started_at, job.lease_expires_at = now, now + lease
-        job.save(force_insert=True)
+        rows_insert([job])
         transaction.on_commit(partial(self._following.append, job))
 
     def next(self, job: Job) -> JobContext:
