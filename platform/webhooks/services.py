@@ -156,6 +156,14 @@ def delivery_repeat(*, tenant: Tenant, actor: Actor, pk: int, delivery_pk: int) 
         return _outbox(row, actor, old.event, old.event_id, old.object_key, old.payload["data"])
 
 
+def webhooks_wanting(event: Event) -> str:
+    """Return what a statement in a workspace's scope asks to know whether ``webhook_emit`` has anything to do."""
+    return (
+        "EXISTS (SELECT FROM webhooks_webhook w WHERE w.tenant_id = own_tenant() AND w.is_enabled "
+        f"AND w.events ? '{event.value}')"
+    )
+
+
 def webhook_emit(*, tenant_id: int, event: Event, object_key: str, data: Mapping[str, Any]) -> int:
     """Put an event into the outbox of every webhook that wants it, in the transaction of what happened.
 
