@@ -169,9 +169,11 @@ class Guard:
 
     def _named(self, arguments: Mapping[str, Any] | None) -> Collection[int]:
         """Return the collections that a call names, all in scope when it names none or one that is unknown."""
+        if not arguments:
+            return list(self._scope)
         names: set[str] = set()
         for key in _NAMING:
-            given = (arguments or {}).get(key)
+            given = arguments.get(key)
             for name in given if isinstance(given, list) else [given]:
                 if isinstance(name, str):
                     names.add(name.strip().casefold())
