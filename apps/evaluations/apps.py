@@ -60,13 +60,13 @@ class EvaluationsConfig(AppConfig):
             EXPERIMENTS,
         )
         from apps.evaluations.results.erasing import evaluations_made_erase
-        from apps.evaluations.sampling.services import answer_sample
+        from apps.evaluations.sampling.services import HAS_RULES, answer_sample
         from erasure.kinds import on_content_erase
         from erasure.removal import retention_kind_register
         from erasure.retention import retention_used_by
         from exports.moves import keys_tell, on_workspace_import
 
-        on_answer(answer_sample)
+        on_answer(answer_sample, wanted=HAS_RULES)
         on_sample(example_begin)
         on_content_erase(evaluations_made_erase)
         retention_kind_register(EXPERIMENTS, EXPERIMENT_USES)

@@ -200,7 +200,7 @@ class JobContext:
         return self._following is not None and not self._stopping()
 
     def follow(self, job: Job, lease: timedelta) -> None:
-        """Store a new job of the loop lane as taken by this worker, in the current transaction, and do it after this one.
+        """Take a new job of the loop lane, which the caller stores in the current transaction, and do it after this one.
 
         It never passes through the queue, and is a job like any other: should the worker die, it goes back there.
         """
@@ -209,7 +209,6 @@ class JobContext:
         now = timezone.now()
         job.status, job.worker, job.attempts = JobStatus.RUNNING, self.worker, 1
         job.started_at, job.lease_expires_at = now, now + lease
-        job.save(force_insert=True)
         transaction.on_commit(partial(self._following.append, job))
 
     def next(self, job: Job) -> JobContext:

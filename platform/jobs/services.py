@@ -70,24 +70,26 @@ def job_enqueue(
 
 def job_follow(
     ctx: JobContext | None, *, tenant: Tenant, actor: Actor, kind: str, payload: dict[str, int | str]
-) -> None:
-    """Create a job of the loop lane that comes after another one, which its caller ends in the current transaction.
+) -> list[Job]:
+    """Have a job of the loop lane come after another one, which its caller ends in the current transaction.
 
     The worker does it at once, in the slot that becomes free: no entry of the queue, no claim. Elsewhere it is enqueued.
 
     Args:
         ctx: of the job that ends; None where no worker holds it.
 
+    Returns:
+        The job that the caller stores in this transaction, with its own rows (``rows_insert``); none if it is enqueued.
+
     Raises:
         LookupError: nothing runs this kind.
     """
     if ctx is None or not ctx.takes_following:
         job_enqueue(tenant=tenant, actor=actor, kind=kind, payload=payload)
-        return
-    ctx.follow(
-        job_new(tenant=tenant, actor=actor, kind=kind, payload=payload),
-        timedelta(seconds=settings.JOB_LEASE_S),
-    )
+        return []
+    job = job_new(tenant=tenant, actor=actor, kind=kind, payload=payload)
+    ctx.follow(job, timedelta(seconds=settings.JOB_LEASE_S))
+    return [job]
 
 
 def job_new(*, tenant: Tenant, actor: Actor, kind: str, payload: dict[str, int | str]) -> Job:

@@ -17,7 +17,7 @@ from basics.gathering import Crowd, Gathered
 from jobs.context import JobContext
 from runs.pace import pace_here
 from runs.transcript import TEXT, TOOL_PROGRESS, Transcript
-from runs.writes import Batch, RunWrite, last_write, runs_write
+from runs.writes import Batch, LastWrite, RunWrite, last_write, runs_write
 from toolloop.storable import json_storable
 
 FLUSH_CHARS = 2048
@@ -163,14 +163,14 @@ class Recorder:
         self,
         kind: str,
         data: dict[str, Any],
-        also: Callable[[bool], None],
+        also: Callable[[LastWrite], None],
         before: Callable[[], dict[str, Any]] | None = None,
         columns: Mapping[str, Any] | None = None,
     ) -> None:
         """Write the rest with this attempt's last event and end the job, in one durable transaction.
 
         Args:
-            also: writes the caller's rows when the rest is written; told whether somebody has asked the run to stop.
+            also: writes the caller's rows when the rest is written; told what that found.
             before: writes rows that the event must name; what it returns is added to the event's data.
             columns: what the run's row says from now on, by names of columns.
 
@@ -228,7 +228,7 @@ class Recorder:
         self,
         batch: Batch,
         first: int,
-        also: Callable[[bool], None],
+        also: Callable[[LastWrite], None],
         before: Callable[[], dict[str, Any]] | None,
         columns: Mapping[str, Any],
     ) -> None:

@@ -24,6 +24,8 @@ from jobs.context import COMPLETE, JobContext, LeaseLost
 from jobs.notify import CHANNEL, notify
 from runs.models import Run, RunEvent
 from toolloop.storable import json_storable
+from webhooks.models import Event as WebhookEvent
+from webhooks.services import webhooks_wanting
 
 log = structlog.get_logger(__name__)
 
@@ -128,9 +130,8 @@ _READS = """, reads AS (
 _RESULT = """
 SELECT array_agg(id), array_agg(id) FILTER (WHERE stop),
     CASE WHEN count(*) > 0 THEN pg_notify(%(channel)s, string_agg(tenant_id || ':run:' || id || ' ' || last_seq, E'\n')) END,
-    CASE WHEN NOT %(durable)s THEN set_config('synchronous_commit', 'off', true) END
-FROM mine
-"""
+    CASE WHEN NOT %(durable)s THEN set_config('synchronous_commit', 'off', true) END"""
+_HAS_WEBHOOKS = f", {webhooks_wanting(WebhookEvent.RUN_FINISHED)}"
 
 MOST_TOGETHER = 100
 """Runs that one statement writes at most; Postgres takes notifications of 8,000 bytes."""
@@ -159,6 +160,19 @@ class RunWrite:
     batch: Batch
     first: int
     durable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LastWrite:
+    """What an attempt's last write finds.
+
+    Attributes:
+        stop_requested: whether somebody has asked the run to stop.
+        has_webhooks: whether a webhook wants to know that a run has ended; asking takes a statement otherwise.
+    """
+
+    stop_requested: bool
+    has_webhooks: bool
 
 
 def runs_write(writes: Sequence[RunWrite]) -> list[bool | Exception]:
@@ -207,12 +221,17 @@ def _write_many(writes: Sequence[RunWrite]) -> dict[int, bool]:
         "attempts": [write.ctx.attempt for write in writes],
     }
     durable = any(write.durable for write in writes)
-    return _executed(_MANY, values, [(write.run_id, write.batch) for write in writes], durable)
+    return _executed(_MANY, values, [(write.run_id, write.batch) for write in writes], durable)[0]
 
 
 def _executed(
-    fence: str, values: dict[str, Any], batches: Sequence[tuple[int, Batch]], durable: bool
-) -> dict[int, bool]:
+    fence: str,
+    values: dict[str, Any],
+    batches: Sequence[tuple[int, Batch]],
+    durable: bool,
+    more: str = "",
+) -> tuple[dict[int, bool], Sequence[Any]]:
+    """Return for each run that was written whether somebody has asked it to stop, and the answers to what ``more`` asks."""
     parts = [fence]
     rows: tuple[tuple[str, str, Callable[[Batch], Sequence[Any]]], ...] = (
         (_EVENTS, "events", lambda batch: batch.events),
@@ -227,9 +246,12 @@ def _executed(
             parts.append(part)
             values[name] = json.dumps(given)
     with connection.cursor() as cursor:
-        cursor.execute("".join([*parts, _RESULT]), {**values, "channel": CHANNEL, "durable": durable})
-        written, stopping, *_ = cursor.fetchone()
-    return {run: run in (stopping or ()) for run in written or ()}
+        cursor.execute(
+            "".join([*parts, _RESULT, more, "\nFROM mine"]),
+            {**values, "channel": CHANNEL, "durable": durable},
+        )
+        written, stopping, _notified, _synchronous, *asked = cursor.fetchone()
+    return {run: run in (stopping or ()) for run in written or ()}, asked
 
 
 def _is_advance(ctx: JobContext, batch: Batch) -> bool:
@@ -267,18 +289,17 @@ def batch_write(ctx: JobContext, run_id: int, batch: Batch, first: int, *, durab
     """
     values = _fence(ctx, run_id, batch, first)
     with _advancing(ctx, batch):
-        told = _executed(_ONE, values, [(run_id, batch)], durable)
+        told, _ = _executed(_ONE, values, [(run_id, batch)], durable)
     return _told(ctx, run_id, told)
 
 
-def last_write(ctx: JobContext, run_id: int, batch: Batch, first: int, columns: Mapping[str, Any]) -> bool:
+def last_write(
+    ctx: JobContext, run_id: int, batch: Batch, first: int, columns: Mapping[str, Any]
+) -> LastWrite:
     """Write an attempt's last batch, change the run and end the job, by one statement in the caller's durable transaction.
 
     Args:
         columns: what else the run's row says from now on; the names are ours.
-
-    Returns:
-        Whether somebody has asked the run to stop.
 
     Raises:
         LeaseLost: another worker has the job, or it ended; nothing may be committed.
@@ -288,10 +309,11 @@ def last_write(ctx: JobContext, run_id: int, batch: Batch, first: int, columns: 
         **_fence(ctx, run_id, batch, first),
         **{f"run_{name}": value for name, value in columns.items()},
     }
-    told = _executed(_LAST.format(columns=changed), values, [(run_id, batch)], durable=True)
+    fence = _LAST.format(columns=changed)
+    told, (has_webhooks,) = _executed(fence, values, [(run_id, batch)], durable=True, more=_HAS_WEBHOOKS)
     stopping = _told(ctx, run_id, told)
     ctx.completed()
-    return stopping
+    return LastWrite(stopping, has_webhooks)
 
 
 def _fence(ctx: JobContext, run_id: int, batch: Batch, first: int) -> dict[str, Any]:

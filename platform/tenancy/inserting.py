@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from types import NoneType
 from typing import Any
 
 from django.conf import settings
@@ -87,8 +88,24 @@ def rows_insert(
         row._state.adding, row._state.db = False, DEFAULT_DB_ALIAS
 
 
-_PLAIN = {models.CharField: str, models.TextField: str, models.BigAutoField: int, models.BooleanField: bool}
-"""Fields that store such a value as it is: the ORM asks each of them four times."""
+_PLAIN: Mapping[type, type] = {
+    models.CharField: str,
+    models.TextField: str,
+    models.BooleanField: bool,
+    models.FloatField: float,
+    **dict.fromkeys(
+        (
+            models.BigAutoField,
+            models.BigIntegerField,
+            models.IntegerField,
+            models.PositiveIntegerField,
+            models.PositiveSmallIntegerField,
+        ),
+        int,
+    ),
+    **dict.fromkeys((models.DateTimeField, models.JSONField), NoneType),
+}
+"""Fields that store such a value, and none, as it is: the ORM asks each of them four times."""
 
 
 @lru_cache(maxsize=64)
@@ -100,7 +117,8 @@ def _written(model: type[models.Model]) -> tuple[tuple[Any, str, type | None], .
 
 def _plain(field: Any) -> type | None:
     stored = field.target_field if isinstance(field, models.ForeignKey) else field
-    return _PLAIN.get(type(stored))
+    is_clock = getattr(field, "auto_now", False) or getattr(field, "auto_now_add", False)
+    return None if is_clock else _PLAIN.get(type(stored))
 
 
 def _taken(row: models.Model, connection: Any) -> tuple[_Shape, list[Any]]:
@@ -108,9 +126,11 @@ def _taken(row: models.Model, connection: Any) -> tuple[_Shape, list[Any]]:
     left, values = list[str](), list[Any]()
     held = row.__dict__
     for field, name, plain in _written(type(row)):
-        if plain is not None and type(held.get(name)) is plain:
-            values.append(held[name])
-            continue
+        if plain is not None and name in held:
+            kind = type(held[name])
+            if kind is plain or (kind is NoneType and not field.primary_key):
+                values.append(held[name])
+                continue
         value = field.pre_save(row, add=True)
         if isinstance(value, DatabaseDefault) or (value is None and field.primary_key):
             left.append(field.column)
@@ -128,6 +148,8 @@ def _statement(
     beside: tuple[str, ...],
 ) -> str:
     """Return the statement that stores rows of these shapes, and a changed one, and does what is beside them."""
+    if len(shapes) == 1 and changed is None and not beside:
+        return _insert(*shapes[0])
     parts = [f"r{at} AS ({_insert(*shape)})" for at, shape in enumerate(shapes)]
     if changed is not None:
         parts.append(f"changed AS ({_update(changed, fields)})")

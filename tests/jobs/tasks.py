@@ -16,6 +16,7 @@ from jobs.models import Job
 from jobs.registry import job
 from jobs.services import job_follow
 from tenancy.actors import system_actor
+from tenancy.inserting import rows_insert
 from tenancy.models import Tenant
 
 
@@ -86,13 +87,14 @@ async def followed(ctx: JobContext, path: str, milliseconds: int) -> None:
 
     def end() -> None:
         with transaction.atomic():
-            job_follow(
+            following = job_follow(
                 ctx,
                 tenant=Tenant(pk=ctx.tenant_id),
                 actor=system_actor(ctx.tenant_id, ctx.user_id),
                 kind="tests.wait",
                 payload={"path": path, "milliseconds": milliseconds},
             )
+            rows_insert(following)
             ctx.complete()
 
     await ctx.in_db(end)

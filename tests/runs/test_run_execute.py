@@ -13,7 +13,7 @@ from jobs.context import JobContext, LeaseLost
 from jobs.models import Job, JobStatus
 from runs.models import Run, RunStatus
 from runs.services import run_execute, run_stop
-from tenancy.scope import tenant_scope
+from tenancy.scope import platform_scope, tenant_scope
 from tests.cast import Cast
 from tests.patience import PATIENCE_S
 from tests.runs.support import events_of, kinds_of, make_run, take, transcript, until
@@ -21,6 +21,7 @@ from toolloop.errors import AuthFailed, ProviderUnavailable
 from toolloop.messages import UserMessage
 from toolloop.providers.scripted import ScriptedProvider, call, calls, fails, hangs, says
 from toolloop.tools import Toolset, tool
+from webhooks.models import Event, Webhook, WebhookDelivery
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -104,6 +105,30 @@ async def test_run_is_recorded_and_ends_with_its_job(cast: Cast, lane_threads: E
     assert kinds[-1] == "finished"
     assert kinds.count("tool_started") == kinds.count("tool_finished") == 2
     assert (await sync_to_async(transcript)(run)).text == stored.answer
+
+
+@pytest.mark.parametrize("wanted", [Event.RUN_FINISHED, Event.BUDGET_WARNED, None])
+async def test_webhooks_that_want_to_know_hear_that_a_run_has_ended(
+    wanted: Event | None, cast: Cast, lane_threads: Executor
+) -> None:
+    run, job = await sync_to_async(make_run)(cast)
+
+    def hooks() -> None:
+        for tenant, event in ((cast.tenant, wanted), (cast.other_tenant, Event.RUN_FINISHED)):
+            with tenant_scope(tenant.pk):
+                if event is not None:
+                    Webhook.objects.create(tenant=tenant, url="https://example.org", events=[event.value])
+                    Webhook.objects.create(tenant=tenant, url="x", events=[event.value], is_enabled=False)
+
+    def told() -> list[tuple[str, str]]:
+        with platform_scope():
+            return [(d.webhook.url, d.object_key) for d in WebhookDelivery.objects.select_related("webhook")]
+
+    await sync_to_async(hooks)()
+    ctx = await sync_to_async(take)(job, "w1", lane_threads)
+    await execute(ctx, run, ScriptedProvider([says("5 %")]), Toolset([]))
+    expected = [("https://example.org", f"run:{run.pk}")] if wanted == Event.RUN_FINISHED else []
+    assert await sync_to_async(told)() == expected
 
 
 async def test_nothing_is_done_when_the_run_has_ended(cast: Cast, lane_threads: Executor) -> None:

@@ -14,6 +14,7 @@ import psycopg
 import pytest
 from django.db import DatabaseError, connection, transaction
 from django.test.utils import CaptureQueriesContext
+from psycopg.pq import TransactionStatus
 from psycopg.types.json import Jsonb
 
 from apps.collections.models import Collection
@@ -356,6 +357,23 @@ def test_a_transaction_that_began_before_is_not_lost_to_preparing(two: Cast) -> 
                 for _ in range(4):
                     assert _ask() == ["Ours"]
         assert len(_held()) == 1
+
+
+def test_a_transaction_begins_in_the_message_of_its_first_statement(two: Cast, tmp_path: Path) -> None:
+    with tenant_scope(two.tenant.pk):
+        for _ in range(prepared.LITERAL_TIMES + 1):
+            _ask()
+        raw: Any = connection.connection
+        with (tmp_path / "wire").open("w+") as wire:
+            raw.pgconn.trace(wire.fileno())
+            with transaction.atomic():
+                assert _ask() == ["Ours"]
+                assert raw.pgconn.transaction_status == TransactionStatus.INTRANS
+                assert _ask() == ["Ours"]
+            raw.pgconn.untrace()
+        sent = [line for line in (tmp_path / "wire").read_text().splitlines() if "\tQuery\t" in line]
+    assert ["BEGIN" in line for line in sent] == [True, False, False]  # both statements, and COMMIT
+    assert "EXECUTE" in sent[0]
 
 
 def test_a_table_that_changed_is_asked_once_more_where_nothing_is_lost(two: Cast) -> None:

@@ -8,7 +8,7 @@ from django.conf import settings
 from django.db import connection
 from django.utils.translation import gettext_noop
 
-from apps.conversations.answering.listeners import answer_tell
+from apps.conversations.answering.listeners import answer_tell, wanted_column
 from apps.conversations.citations.markers import (
     CitablePassage,
     Cited,
@@ -27,13 +27,14 @@ from apps.conversations.turns.queue import JOB_KIND as QUEUE_JOB
 from apps.conversations.turns.titles import JOB_KIND as TITLE_JOB
 from basics.texts import shortened
 from jobs.context import JobContext
+from jobs.models import Job
 from jobs.services import job_enqueue, job_follow
 from notices.services import notice_put
 from runs.actors import is_person
 from runs.models import Run, RunStatus
 from runs.providers import is_extractive
 from runs.selectors import cited_columns, cited_take
-from tenancy.actors import system_actor
+from tenancy.actors import Actor, system_actor
 from tenancy.database.columns import Columns
 from tenancy.inserting import rows_insert
 from tenancy.models import Tenant
@@ -61,8 +62,7 @@ SELECT id, document_id FROM collections_chunk WHERE tenant_id = %s AND id = ANY 
 _END = """
 UPDATE conversations_turn t SET is_active = false, removed_markers = %s WHERE tenant_id = %s AND id = %s
 RETURNING EXISTS (SELECT FROM conversations_queuedquestion q
-    WHERE q.tenant_id = t.tenant_id AND q.conversation_id = t.conversation_id)
-"""
+    WHERE q.tenant_id = t.tenant_id AND q.conversation_id = t.conversation_id)"""
 
 
 def turn_close(run: Run, ctx: JobContext | None = None) -> None:
@@ -77,19 +77,23 @@ def turn_close(run: Run, ctx: JobContext | None = None) -> None:
     turn, question, support_model, passages = found
     form = form_of(turn.assistant_version)
     cited = answer_cite(shown_text(run.answer, form is not None), passages)
-    rows: list[Message | Citation] = [
+    rows: list[Message | Citation | Job] = [
         *_answer(run, turn, question, cited, form),
         *_citations(run, turn, cited),
     ]
+    other = activity_pass(turn) if turn.side is not None else None
+    if cited.text.strip() and not is_extractive(run.model) and _is_namesake(turn, other):
+        rows += job_follow(
+            ctx, tenant=turn.tenant, actor=_system(run), kind=TITLE_JOB, payload={"turn_id": turn.pk}
+        )
     for begin in range(0, len(rows), _TOGETHER):
         rows_insert(rows[begin : begin + _TOGETHER])
-    other = activity_pass(turn) if turn.side is not None else None
     turn.is_active, turn.removed_markers = False, cited.removed
     with connection.cursor() as cursor:
-        cursor.execute(_END, [cited.removed, turn.tenant_id, turn.pk])
-        (is_queue,) = cursor.fetchone()
+        cursor.execute(f"{_END}, {wanted_column()}", [cited.removed, turn.tenant_id, turn.pk])
+        is_queue, wanted = cursor.fetchone()
     if cited.text.strip():
-        answer_tell(turn)
+        answer_tell(turn, wanted)
     if run.status in _TOLD and is_person(run):
         notice_put(
             tenant_id=run.tenant_id,
@@ -101,12 +105,22 @@ def turn_close(run: Run, ctx: JobContext | None = None) -> None:
     if cited.sources and not is_extractive(run.model) and (support_model or settings.SUPPORT_NLI):
         job_enqueue(
             tenant=turn.tenant,
-            actor=system_actor(turn.tenant_id, run.user_id),
+            actor=_system(run),
             kind=SUPPORT_JOB,
             payload={"turn_id": turn.pk, "run_id": run.pk},
         )
-    is_named = bool(cited.text.strip()) and _is_namesake(turn, other)
-    _go_on(turn, run, ctx, is_named=is_named, is_queue=is_queue)
+    if is_queue:
+        # No dedupe key: a job that is just ending may have looked before this turn ended.
+        job_enqueue(
+            tenant=turn.tenant,
+            actor=_system(run),
+            kind=QUEUE_JOB,
+            payload={"conversation_id": turn.conversation_id},
+        )
+
+
+def _system(run: Run) -> Actor:
+    return system_actor(run.tenant_id, run.user_id)
 
 
 def _answer(run: Run, turn: Turn, question: str, cited: Cited, form: Output | None) -> list[Message]:
@@ -193,18 +207,6 @@ def _is_namesake(turn: Turn, other: Turn | None) -> bool:
         return True
     said = Message.objects.filter(tenant_id=turn.tenant_id, turn=other, author=Message.Author.ASSISTANT)
     return not said.exists()
-
-
-def _go_on(turn: Turn, run: Run, ctx: JobContext | None, *, is_named: bool, is_queue: bool) -> None:
-    """Have jobs do what follows an answer: ask the question that waits, name the conversation."""
-    actor = system_actor(turn.tenant_id, run.user_id)
-    if is_queue:
-        # No dedupe key: a job that is just ending may have looked before this turn ended.
-        job_enqueue(
-            tenant=turn.tenant, actor=actor, kind=QUEUE_JOB, payload={"conversation_id": turn.conversation_id}
-        )
-    if is_named and not is_extractive(run.model):
-        job_follow(ctx, tenant=turn.tenant, actor=actor, kind=TITLE_JOB, payload={"turn_id": turn.pk})
 
 
 def _formed(run: Run, form: Output | None) -> tuple[Any, str]:

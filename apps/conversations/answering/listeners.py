@@ -2,29 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from django.db import transaction
 
 from apps.conversations.models import Turn
 
 Listener = Callable[[Turn], object]
-_LISTENERS: list[Listener] = []
+_LISTENERS: dict[Listener, str] = {}
 
 
-def on_answer(listener: Listener) -> None:
-    """Have a function called with each turn that has an answer, after its transaction; once however often it is named."""
-    if listener not in _LISTENERS:
-        _LISTENERS.append(listener)
+def on_answer(listener: Listener, *, wanted: str) -> None:
+    """Have a function called with each turn that has an answer, after its transaction; once however often it is named.
+
+    Args:
+        wanted: in SQL without values, whether the workspace of the turn ``t`` has anything to do with it. It is a part of the statement that
+            ends the turn: most workspaces have nothing to do, and each answer would ask for that by a statement of its own.
+    """
+    _LISTENERS[listener] = wanted
 
 
-def answer_tell(turn: Turn) -> None:
-    """Tell the listeners when the current transaction commits.
+def wanted_column() -> str:
+    """Return what a statement about a turn ``t`` asks for ``answer_tell``, as one column."""
+    return f"ARRAY[{', '.join(_LISTENERS.values())}]::boolean[]"
+
+
+def answer_tell(turn: Turn, wanted: Sequence[bool]) -> None:
+    """Tell the listeners that have something to do when the current transaction commits.
 
     The answer is there by then, so nothing that they do can delay or undo it; what one of them raises is logged.
+
+    Args:
+        wanted: as ``wanted_column`` was answered.
     """
-    for listener in _LISTENERS:
-        transaction.on_commit(_told(listener, turn), robust=True)
+    for listener, is_wanted in zip(_LISTENERS, wanted, strict=True):
+        if is_wanted:
+            transaction.on_commit(_told(listener, turn), robust=True)
 
 
 def _told(listener: Listener, turn: Turn) -> Callable[[], object]:

@@ -20,7 +20,7 @@ were chosen.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import inf
 
 from apps.conversations.citations.markers import Cited, sentences_of
@@ -87,8 +87,8 @@ def unsupported_find(cited: Cited, passages: Mapping[int, str], around: str = ""
         return []
     sources = _Sources(passages, language_name(cited.text), around)
     found: list[Span] = []
-    for start, end, numbers, statement in statements_of(cited.text):
-        reason = sources.reason(text_read(statement), numbers)
+    for start, end, numbers, _, statement in _statements(cited.text):
+        reason = sources.reason(statement, numbers)
         if reason:
             found.append((start, end, reason))
     return found
@@ -96,13 +96,17 @@ def unsupported_find(cited: Cited, passages: Mapping[int, str], around: str = ""
 
 def statements_of(text: str) -> list[tuple[int, int, list[int], str]]:
     """Return the statements of an answer: start, end, the numbers of the sources they name, and their words without markers."""
-    found = []
+    return [(start, end, numbers, words) for start, end, numbers, words, _ in _statements(text)]
+
+
+def _statements(text: str) -> Iterator[tuple[int, int, list[int], str, Read]]:
+    """Yield what ``statements_of`` returns, each with its words read."""
     for start, end in _spans(text):
         numbers = [int(number) for number in _MARKER.findall(text[start:end])]
         statement = _PAGE.sub("", _MARKER.sub("", text[start:end])).strip()
-        if len(text_read(statement).telling) >= _LEAST_WORDS:
-            found.append((start, end, list(dict.fromkeys(numbers)), statement))
-    return found
+        read = text_read(statement)
+        if len(read.telling) >= _LEAST_WORDS:
+            yield start, end, list(dict.fromkeys(numbers)), statement, read
 
 
 def compared_with(count: int) -> str:

@@ -140,20 +140,19 @@ def sampling_rule_delete(*, tenant: Tenant, actor: Actor, rule: SamplingRule) ->
         row.delete()
 
 
+HAS_RULES = "EXISTS (SELECT FROM evaluations_samplingrule s WHERE s.tenant_id = t.tenant_id AND s.is_active)"
+"""Whether ``answer_sample`` has anything to do about a turn ``t``."""
+
+
 def answer_sample(turn: Turn) -> list[LiveSample]:
     """Take an answer that has just ended where a rule chooses it, and have a job score it.
 
-    It costs one query where no rule is active. The same answer is always chosen or always left by a rule's rate, so a
-    turn that is told of twice is taken once.
+    The same answer is always chosen or always left by a rule's rate, so a turn that is told of twice is taken once.
     """
     if turn.run.status != RunStatus.COMPLETED:
         return []
     version = turn.assistant_version
-    # By hand: every answer ends with it, and most workspaces have no rule.
-    rules = SamplingRule.objects.raw(
-        "SELECT * FROM evaluations_samplingrule WHERE tenant_id = %s AND is_active ORDER BY id",
-        [turn.tenant_id],
-    )
+    rules = SamplingRule.objects.filter(tenant_id=turn.tenant_id, is_active=True).order_by("pk")
     doubtful: bool | None = None
     taken = []
     for rule in rules:

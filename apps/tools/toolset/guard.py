@@ -144,12 +144,13 @@ class Guard:
             return decide_all(
                 self._rights.policy, self._rights.subject, facts, self._scope, arguments, now=now
             )
-        touched = self._named(arguments)
-        open_ = [pk for pk in touched if self._is_open(facts, pk, now)]
         # Collections that no call may touch are left out by the tool itself; the rest must all agree to this one.
-        return decide_all(
-            self._rights.policy, self._rights.subject, facts, open_ or touched, arguments, now=now
-        )
+        touched = self._named(arguments)
+        offers = {pk: self._offer(facts, pk, now) for pk in touched}
+        open_ = [pk for pk in touched if offers[pk].effect != "deny"] or touched
+        if arguments is None:
+            return max((offers[pk] for pk in open_), key=lambda offer: offer.strength)
+        return decide_all(self._rights.policy, self._rights.subject, facts, open_, arguments, now=now)
 
     def collections(self, rows: Iterable[T], pk: Callable[[T], int]) -> list[T]:
         """Return those rows that the tool which is running may touch; one in ``Bundle.filtering`` works on these alone.
@@ -160,17 +161,19 @@ class Guard:
         if facts is None or not self._rights.can("tool.run"):
             return []
         now = self._clock()
-        return [row for row in rows if self._is_open(facts, pk(row), now)]
+        return [row for row in rows if self._offer(facts, pk(row), now).effect != "deny"]
 
-    def _is_open(self, facts: ToolFacts, pk: int, now: datetime) -> bool:
-        found = decide(self._rights.policy, self._rights.subject, facts, pk, None, now=now)
-        return found.effect != "deny"
+    def _offer(self, facts: ToolFacts, pk: int, now: datetime) -> Decision:
+        """Return whether some call about a collection could be allowed."""
+        return decide(self._rights.policy, self._rights.subject, facts, pk, None, now=now)
 
     def _named(self, arguments: Mapping[str, Any] | None) -> Collection[int]:
         """Return the collections that a call names, all in scope when it names none or one that is unknown."""
+        if not arguments:
+            return list(self._scope)
         names: set[str] = set()
         for key in _NAMING:
-            given = (arguments or {}).get(key)
+            given = arguments.get(key)
             for name in given if isinstance(given, list) else [given]:
                 if isinstance(name, str):
                     names.add(name.strip().casefold())

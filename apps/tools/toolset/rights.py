@@ -10,6 +10,7 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, Protocol
 
 from django.db import connection
@@ -151,17 +152,32 @@ def _values(actor: Actor, subject: Subject | None) -> dict[str, Any]:
 
 
 def _rules(row: Sequence[Any]) -> ToolRules:
-    *lists, has_sources = row
-    grants, members, entries, limited = (json.loads(found) if found else [] for found in lists)
-    kits: dict[int, set[str]] = {}
-    for kit, name in members:
-        kits.setdefault(kit, set()).add(name)
+    grants, members, entries, limited, has_sources = row
+    policy = _policy(grants, members)
     return ToolRules(
-        policy_compile((_grant(row, kits) for row in grants), now=timezone.now()),
-        {name: EntryFacts(*facts) for name, *facts in entries},
-        frozenset((kind, target) for kind, target in limited),
+        policy if isinstance(policy, Policy) else policy_compile(policy, now=timezone.now()),
+        {name: EntryFacts(*facts) for name, *facts in _list(entries)},
+        frozenset((kind, target) for kind, target in _list(limited)),
         has_sources,
     )
+
+
+# Read for each call, and nearly always what they were: reading and compiling them took as long as the statement. Only what
+# the database says at that moment is looked up, so nothing is kept that it does not say any more.
+@lru_cache(maxsize=64)
+def _policy(grants: str | None, members: str | None) -> Policy | tuple[Grant, ...]:
+    """Return the policy of grants and toolkits as the statement tells them; the grants alone where the time counts too."""
+    kits: dict[int, set[str]] = {}
+    for kit, name in _list(members):
+        kits.setdefault(kit, set()).add(name)
+    found = tuple(_grant(row, kits) for row in _list(grants))
+    is_timed = any(grant.expires_at is not None for grant in found)
+    return found if is_timed else policy_compile(found, now=timezone.now())
+
+
+def _list(found: str | None) -> list[Any]:
+    """Return what jsonb_agg gave, which for no row is NULL."""
+    return json.loads(found) if found else []
 
 
 def _grant(row: list[Any], kits: Mapping[int, set[str]]) -> Grant:

@@ -36,6 +36,7 @@ from runs.stopping import stop_watch
 from runs.telemetry import run_telemetry
 from runs.transcript import FINISHED, LIMIT, PARKED, REASONING, STEP_RESET, TEXT, Transcript
 from runs.usage import attribution_of, usage_recorded
+from runs.writes import LastWrite
 from tenancy.actors import Actor
 from tenancy.database.cursors import not_waited
 from toolloop.batches.base import AnswersLater
@@ -368,10 +369,10 @@ async def _run_finish(
     run.answer = recorder.transcript.text
     run.finished_at = timezone.now()
 
-    def end(stop_requested: bool) -> None:
+    def end(written: LastWrite) -> None:
         if may_be_open:  # A stop may leave a call's row open when the tool did not come back in time.
             open_ends_close(run)
-        finished_tell(run)
+        finished_tell(run, has_webhooks=written.has_webhooks)
         if before_finish is not None:
             before_finish(run, finished)
 
@@ -390,9 +391,9 @@ async def _run_park(run: Run, recorder: Recorder, finished: RunFinished) -> None
         run.save(update_fields=["status", "usage", "cost_usd"])
         return {"pending": pending_store(run, finished.step, finished.pending)}
 
-    def parked(stop_requested: bool) -> None:
+    def parked(written: LastWrite) -> None:
         # Whoever asked while we parked saw a running run and left the end to us.
-        if stop_requested:
+        if written.stop_requested:
             parked_end(Run.objects.get(pk=run.pk))
 
     await recorder.finish(PARKED, {"step": finished.step, "usage": run.usage}, parked, park)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from runs.models import Run, RunStatus
 from runs.recorder import Recorder
 from runs.transcript import STEP_RESET
+from runs.writes import LastWrite
 from toolloop.messages import Turn
 from toolloop.reservations import BudgetReservations
 from toolloop.tokens import Usage
@@ -37,7 +38,7 @@ def usage_of(turns: list[Turn]) -> Usage:
 async def run_postpone(run: Run, step: int, recorder: Recorder, later: Later) -> None:
     """End this attempt and its job: the run waits for an answer, and no worker waits with it."""
 
-    def let_go(stop_requested: bool) -> None:
+    def let_go(written: LastWrite) -> None:
         run.status = RunStatus.QUEUED
         run.save(update_fields=["status"])
         later.postponed()

@@ -244,8 +244,12 @@ def _abandon(run: Run, code: str, message: str) -> None:
     finished_tell(run)
 
 
-def finished_tell(run: Run) -> None:
-    """Tell webhooks and ``/metrics`` that a run has ended, in the transaction that ends it; never what was said in it."""
+def finished_tell(run: Run, *, has_webhooks: bool = True) -> None:
+    """Tell webhooks and ``/metrics`` that a run has ended, in the transaction that ends it; never what was said in it.
+
+    Args:
+        has_webhooks: False where the caller's statement has found that none wants to know.
+    """
     data = {
         "run": run.pk,
         "kind": run.kind,
@@ -255,7 +259,8 @@ def finished_tell(run: Run) -> None:
     }
     kind, outcome = run.kind, str(run.status)
     transaction.on_commit(lambda: RUNS_ENDED.add(kind, outcome))
-    webhook_emit(tenant_id=run.tenant_id, event=Event.RUN_FINISHED, object_key=f"run:{run.pk}", data=data)
+    if has_webhooks:
+        webhook_emit(tenant_id=run.tenant_id, event=Event.RUN_FINISHED, object_key=f"run:{run.pk}", data=data)
 
 
 _CLOSE = """

@@ -11,6 +11,7 @@ from django.utils.translation import override
 
 from tenancy import origin
 from tenancy.actors import Actor
+from tenancy.inserting import rows_insert
 from tenancy.lagging import rights_noted
 from tenancy.models import AuditEvent, Tenant
 
@@ -81,5 +82,5 @@ def audit_record(
     event = audit_event_new(
         tenant=tenant, actor=actor, action=action, object=object, object_name=object_name, data=data
     )
-    event.save(force_insert=True)
+    rows_insert([event])
     return event
