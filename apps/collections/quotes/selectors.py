@@ -29,12 +29,18 @@ _BUILT = frozenset(
 )
 _MOST = 60_000_000  # more characters than a page can have
 _LONGEST_PART = 2 * PART_CHARS
+# Postgres counts the characters of a text three times to cut a piece out of it, three times what it takes to send a page whole.
+WHOLE_BYTES = 10_000
+"""Pages up to so long come whole, and are cut here."""
 PAGES = f"""
 CASE WHEN NOT c.is_edited THEN (
     SELECT json_agg(json_build_array(p.number, p.char_start,
-        p.char_start + greatest(0, c.char_start - {AROUND} - p.char_start),
-        substr(p.text, greatest(0, c.char_start - {AROUND} - p.char_start) + 1,
-            least(c.char_end + {AROUND}, p.char_start + {_MOST}) - greatest(p.char_start, c.char_start - {AROUND})),
+        p.char_start + CASE WHEN octet_length(p.text) <= {WHOLE_BYTES} THEN 0
+            ELSE greatest(0, c.char_start - {AROUND} - p.char_start) END,
+        CASE WHEN octet_length(p.text) <= {WHOLE_BYTES} THEN p.text
+            ELSE substr(p.text, greatest(0, c.char_start - {AROUND} - p.char_start) + 1,
+                least(c.char_end + {AROUND}, p.char_start + {_MOST})
+                - greatest(p.char_start, c.char_start - {AROUND})) END,
         p.skip_reason <> '', p.layout -> 'headings', p.layout -> 'regions', p.layout ? 'code', p.layout -> 'marks')
         ORDER BY p.number)::text
     FROM collections_page p WHERE p.tenant_id = c.tenant_id AND p.document_id = c.document_id
@@ -49,7 +55,7 @@ FROM collections_chunk c JOIN collections_document d ON d.tenant_id = c.tenant_i
 WHERE c.tenant_id = %(tenant)s AND c.id = ANY (%(chunks)s)
 """  # noqa: S608 - constants
 KEPT = 256
-"""Passages of which a process keeps what may be quoted: some 10 kB each."""
+"""Passages of which a process keeps what may be quoted: 10 to 30 kB each."""
 
 
 def quotables_read(tenant_id: int, chunk_ids: Iterable[int]) -> dict[int, str]:
@@ -97,24 +103,28 @@ def quotable(
     """
     if pages is None:
         return None
-    parts = [part for page in json.loads(pages) if (part := _part(page, is_paged=is_paged)).text]
+    around = (start - AROUND, end + AROUND)
+    parts = [part for page in json.loads(pages) if (part := _part(page, *around, is_paged=is_paged)).text]
     base = parts[0].char_start if parts else 0
-    around = "".join(part.text for part in parts)
-    if around[start - base : end - base] != text:
+    said = "".join(part.text for part in parts)
+    if said[start - base : end - base] != text:
         return None  # pages of documents that came with their chunks are not their text
     made = quotable_of(
         parts,
         start,
         end,
         markup=markup_of(media_type, is_code=parts[0].is_code),
-        is_cut=(base > 0 and base == start - AROUND, base + len(around) == end + AROUND),
+        is_cut=(base > 0 and base == around[0], base + len(said) == around[1]),
     )
     return made.to_text(start, text)
 
 
-def _part(page: list[Any], *, is_paged: bool) -> PagePart:
+def _part(page: list[Any], begin: int, stop: int, *, is_paged: bool) -> PagePart:
+    """Return what a row of ``PAGES`` says between two places of the document's text."""
     number, page_start, part_start, text, is_left_out, headings, regions, is_code, marks = page
     headings, regions = headings or [], regions or []
+    text = text[: max(0, stop - part_start)][max(0, begin - part_start) :]
+    part_start = max(part_start, begin)
     end = part_start + len(text)
 
     def inside(low: int, high: int) -> bool:

@@ -165,3 +165,31 @@ def _said(cast: Cast, collection: Collection, name: str, content: bytes) -> list
         made = quotable_from_text(kept, chunk.char_start, chunk.text)
     assert made is not None
     return [(unit.kind, made.said(unit.start, unit.end, unit.kind)) for unit in made.units]
+
+
+def test_a_page_that_comes_whole_and_one_that_comes_cut_give_the_same(
+    cast: Cast, collection: Collection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = "Über die Straße führt eine schöne Brücke, die 1887 gebaut wurde. "
+    pdf = make_pdf(tmp_path / "a.pdf", [[f"{said}{n}." for n in range(20)] for _ in range(4)])
+    limit = f"<= {selectors.WHOLE_BYTES} "
+    with tenant_scope(cast.tenant.pk):
+        for name, content in (
+            ("a.pdf", pdf.read_bytes()),
+            ("a.md", (f"# Brücken\n\n{said * 3}\n\n" * 90).encode()),
+            ("b.txt", ("schöne Brücken ohne Ende " * 400).encode()),
+        ):
+            ingest(cast, collection, name, content)
+        chunks = list(Chunk.objects.values_list("pk", flat=True))
+        sizes = [len(text.encode()) for text in Page.objects.values_list("text", flat=True)]
+        assert min(sizes) < selectors.WHOLE_BYTES < max(sizes)
+        read = []
+        for most in (selectors.WHOLE_BYTES, 0, 10**9):
+            monkeypatch.setattr(selectors, "_READ", selectors._READ.replace(limit, f"<= {most} "))
+            limit = f"<= {most} "
+            assert selectors._READ.count(limit) == 2
+            read.append(quotables_read(cast.tenant.pk, chunks))
+    assert len(read[0]) == len(chunks) > 10
+    assert read[0] == read[1] == read[2]
+    cuts = {tuple(json.loads(kept)["is_cut"]) for kept in read[0].values()}
+    assert cuts >= {(False, True), (True, True), (True, False)}
