@@ -21,7 +21,7 @@ from psycopg_pool import AsyncConnectionPool
 
 from basics.event_stream import HEARTBEAT, HEARTBEAT_S, HELLO, frame
 from basics.metrics import STREAMS_OPEN
-from runs.hub import hub
+from runs.hub import hub, stops
 from runs.transcript import FINISHED
 from tenancy.database.cursors import scope_sql, scope_statements, tenant_named
 from tenancy.database.waiting import connection_params
@@ -148,8 +148,9 @@ def _reader() -> _Reader:
 
 
 async def aclose() -> None:
-    """Close the running loop's listener and connections (tests; a server's end closes them too)."""
+    """Close the running loop's listeners and connections (tests; a server's end closes them too)."""
     await hub.here.aclose()
+    await stops.here.aclose()
     await _reader().aclose()
 
 
