@@ -23,7 +23,8 @@ from basics.event_stream import HEARTBEAT, HEARTBEAT_S, HELLO, frame
 from basics.metrics import STREAMS_OPEN
 from runs.hub import hub, stops
 from runs.transcript import FINISHED
-from tenancy.database.cursors import scope_sql, scope_statements, tenant_named
+from tenancy.database.cursors import APP_ROLE, STALE, scope_sql, scope_statements, tenant_named
+from tenancy.database.prepared import Prepared
 from tenancy.database.waiting import connection_params
 
 LOOK_S = 60.0
@@ -54,6 +55,10 @@ __all__ = [
     "hub",
     "rows_read",
 ]
+
+
+async def _prepares(conn: AsyncConnection[Any]) -> None:
+    vars(conn)["prepared"] = Prepared(conn)
 
 
 class _Reader:
@@ -91,6 +96,7 @@ class _Reader:
                     timeout=15,
                     max_idle=120,
                     open=False,
+                    configure=_prepares,
                     name="runs-stream",
                 )
                 await self._pool.open()
@@ -102,11 +108,11 @@ class _Reader:
             # One message with both statements, which Postgres takes as one transaction: a quarter of the processor time
             # of four statements in a pipeline, and streams read at every heartbeat. psycopg quotes the values.
             scope = str(int(tenant_id))
-            query = tenant_named(query, scope)
             if not settings.CITUS:
-                await cursor.execute(f"{scope_sql(scope)}{query}", params)
+                await self._executed(conn, cursor, scope, query, params)
                 await cursor.set_result(2)
                 return await cursor.fetchall()
+            query = tenant_named(query, scope)
             async with (
                 conn.transaction()
             ):  # it takes the message of a SET LOCAL as a whole (tenancy.database.cursors)
@@ -114,6 +120,24 @@ class _Reader:
                     await cursor.execute(statement)
                 await cursor.execute(query, params)
                 return await cursor.fetchall()
+
+    async def _executed(
+        self, conn: AsyncConnection[Any], cursor: AsyncClientCursor[Any], scope: str, query: str, params: Any
+    ) -> None:
+        """Send a statement behind its scope; what comes again is prepared, as planning it takes most of its time."""
+        prepared: Prepared = vars(conn)["prepared"]
+        front, call = scope_sql(scope), None
+        if settings.PREPARE_STATEMENTS:
+            if prepared.is_due:  # The connection stays ours meanwhile: ``share`` lets nobody cancel a read.
+                await asyncio.to_thread(prepared.catch_up)
+            call = prepared.call(query, params, APP_ROLE, scope, may_send=False)
+        if call is not None:
+            try:
+                await cursor.execute(front.encode() + call)
+                return
+            except STALE:
+                prepared.forget()
+        await cursor.execute(f"{front}{tenant_named(query, scope)}", params)
 
     async def share(self, key: tuple[Any, ...], make: Callable[[], Awaitable[T]]) -> T:
         task = self._shared.get(key)
