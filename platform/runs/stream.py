@@ -57,15 +57,19 @@ __all__ = [
 ]
 
 
-async def _prepares(conn: AsyncConnection[Any]) -> None:
-    vars(conn)["prepared"] = Prepared(conn)
+class _Connection(AsyncConnection[Any]):
+    """A connection with what it has prepared."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.prepared = Prepared(self)
 
 
 class _Reader:
     """Connections and shared reads of one event loop."""
 
     def __init__(self) -> None:
-        self._pool: AsyncConnectionPool[AsyncConnection[Any]] | None = None
+        self._pool: AsyncConnectionPool[_Connection] | None = None
         self._opening = asyncio.Lock()
         self._shared: dict[tuple[Any, ...], asyncio.Task[Any]] = {}
         self._asked: dict[int, dict[tuple[int, int], None]] = {}
@@ -86,17 +90,17 @@ class _Reader:
                 found[some[row["place"] - 1]].append(row)
         return found
 
-    async def pool(self) -> AsyncConnectionPool[AsyncConnection[Any]]:
+    async def pool(self) -> AsyncConnectionPool[_Connection]:
         async with self._opening:
             if self._pool is None:
                 self._pool = AsyncConnectionPool(
                     kwargs={**connection_params(), "autocommit": True},
+                    connection_class=_Connection,
                     min_size=1,
                     max_size=POOL_SIZE,
                     timeout=15,
                     max_idle=120,
                     open=False,
-                    configure=_prepares,
                     name="runs-stream",
                 )
                 await self._pool.open()
@@ -122,10 +126,10 @@ class _Reader:
                 return await cursor.fetchall()
 
     async def _executed(
-        self, conn: AsyncConnection[Any], cursor: AsyncClientCursor[Any], scope: str, query: str, params: Any
+        self, conn: _Connection, cursor: AsyncClientCursor[Any], scope: str, query: str, params: Any
     ) -> None:
-        """Send a statement behind its scope; what comes again is prepared, as planning it takes most of its time."""
-        prepared: Prepared = vars(conn)["prepared"]
+        """Send a statement behind its scope; what comes again is prepared, as each reader asks again with each write."""
+        prepared = conn.prepared
         front, call = scope_sql(scope), None
         if settings.PREPARE_STATEMENTS:
             if prepared.is_due:  # The connection stays ours meanwhile: ``share`` lets nobody cancel a read.

@@ -123,7 +123,8 @@ class OpenAIWire:
         tools = body.get("tools")
         if not tools:
             return json_body(body)
-        if tools != self._tools[0]:  # Soon told for the same: what they hold is the same objects.
+        # Quick where they are the same: the schemas in them are the same objects then.
+        if tools != self._tools[0]:
             self._tools = tools, json_body(tools)
         rest = json_body({name: value for name, value in body.items() if name != "tools"})
         return b'%b,"tools":%b}' % (rest[:-1], self._tools[1])

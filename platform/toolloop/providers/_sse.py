@@ -114,7 +114,7 @@ class EventReader(AsyncIterator[tuple[str, str]]):
 
 
 def _pieces(response: httpx2.Response) -> AsyncGenerator[bytes, None]:
-    """Return the body as it arrives; what nothing has compressed passes by httpx2's decoders, three generators a piece."""
+    """Return the body as it arrives; one that isn't compressed needs none of httpx2's decoders, three generators a piece."""
     if "content-encoding" in response.headers or not isinstance(response.stream, AsyncIterable):
         return response.aiter_bytes()
     return cast("AsyncGenerator[bytes, None]", aiter(response.stream))
