@@ -138,7 +138,8 @@ class AsyncioTransport(httpx2.AsyncBaseTransport):
             url.port or (443 if url.scheme == "https" else 80),
         )
         try:
-            async with asyncio.timeout(timeouts.get("pool")):
+            # Nearly always one is free: no timer is needed then.
+            async with asyncio.timeout(timeouts.get("pool") if self._free.locked() else None):
                 await self._free.acquire()
         except TimeoutError:
             raise httpx2.PoolTimeout("all connections are in use", request=request) from None

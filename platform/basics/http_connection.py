@@ -7,6 +7,7 @@ loop's own callback parses it, and whoever reads takes all that has arrived at o
 from __future__ import annotations
 
 import asyncio
+import math
 import re
 from collections.abc import AsyncIterable
 from typing import TYPE_CHECKING, cast
@@ -34,6 +35,9 @@ class Connection(asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
         self._waiter: asyncio.Future[None] | None = None
+        self._late_at = math.inf  # When the wait ends, on the loop's clock.
+        self._timer: asyncio.Handle | None = None
+        self._timer_at = math.inf
         self._writable: asyncio.Future[None] | None = None
         self._is_ended, self._failure = False, ""
         self._is_paused = False
@@ -134,19 +138,35 @@ class Connection(asyncio.Protocol):
 
     async def _more(self, timeout_s: float | None) -> None:
         waiter = self._waiter = self._loop.create_future()
-        timer = None if timeout_s is None else self._loop.call_later(timeout_s, _expire, waiter)
+        self._late_at = math.inf if timeout_s is None else self._loop.time() + timeout_s
+        if self._late_at < self._timer_at:
+            self._timer_set(self._late_at)
         try:
             await waiter
         except TimeoutError:
             raise httpx2.ReadTimeout("the server did not answer in time") from None
         finally:
             self._waiter = None
-            if timer is not None:
-                timer.cancel()
+
+    def _timer_set(self, when: float) -> None:
+        """Look at a time whether the wait is over; ``math.inf`` for no time. One timer serves all pieces of an answer."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer_at = when
+        self._timer = None if when == math.inf else self._loop.call_at(when, self._look)
+
+    def _look(self) -> None:
+        waiter, is_late = self._waiter, self._loop.time() >= self._late_at
+        # A wait that began since the timer was set ends later.
+        self._timer_set(math.inf if waiter is None or is_late else self._late_at)
+        if waiter is not None and is_late and not waiter.done():
+            waiter.set_exception(TimeoutError())
 
     def _wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
+        if self._timer is not None and (self._is_complete or self._is_ended or self._failure):
+            self._timer_set(math.inf)
         if self._writable is not None and (self._failure or self._is_ended):
             self.resume_writing()
 
@@ -231,11 +251,6 @@ class Connection(asyncio.Protocol):
             return
         self._stays = not self._is_head and self._parser.should_keep_alive()
         self._is_complete = True
-
-
-def _expire(waiter: asyncio.Future[None]) -> None:
-    if not waiter.done():
-        waiter.set_exception(TimeoutError())
 
 
 def _head(request: httpx2.Request) -> bytes:

@@ -1,7 +1,7 @@
-"""Wake whoever waits for a topic: one LISTEN connection per event loop, however many wait.
+"""Wake whoever waits for a topic: one LISTEN connection per event loop and channel, however many wait.
 
 A notification is only a hint: rows are the truth, and after a reconnect everybody is woken to read again. Web processes
-use it for event streams, worker processes to hear of stop requests.
+use ``hub`` for event streams, worker processes ``stops`` to hear of stop requests.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import psycopg
 import structlog
 from psycopg import sql
 
-from jobs.notify import CHANNEL
+from jobs.notify import CHANNEL, STOP_CHANNEL
 from tenancy.database.direct import direct_params
 from tenancy.database.waiting import holding_refuse
 
@@ -54,9 +54,10 @@ class Waker:
 
 
 class LoopHub:
-    """The hub of one event loop."""
+    """The hub of one event loop for one channel."""
 
-    def __init__(self) -> None:
+    def __init__(self, channel: str) -> None:
+        self._channel = channel
         self._topics: dict[str, set[Waker]] = {}
         self._task: asyncio.Task[None] | None = None
         self._listening = asyncio.Event()
@@ -112,7 +113,7 @@ class LoopHub:
             await asyncio.sleep(RECONNECT_S)
 
     async def _listen(self, listener: psycopg.AsyncConnection[Any]) -> None:
-        await listener.execute(sql.SQL("LISTEN {}").format(sql.Identifier(CHANNEL)))
+        await listener.execute(sql.SQL("LISTEN {}").format(sql.Identifier(self._channel)))
         self._listening.set()
         for wakers in list(self._topics.values()):  # what was said meanwhile is lost: all read again
             for waker in wakers:
@@ -126,19 +127,22 @@ class LoopHub:
             await listener.execute("SELECT 1")  # a line that died silently shows itself here
 
 
-_hubs: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, LoopHub] = weakref.WeakKeyDictionary()
-
-
 class Hub:
-    """The hub of whatever event loop asks."""
+    """The hub of whatever event loop asks, for one channel."""
+
+    def __init__(self, channel: str) -> None:
+        self._channel = channel
+        self._hubs: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, LoopHub] = (
+            weakref.WeakKeyDictionary()
+        )
 
     @property
     def here(self) -> LoopHub:
         """Return the running loop's own hub."""
         loop = asyncio.get_running_loop()
-        found = _hubs.get(loop)
+        found = self._hubs.get(loop)
         if found is None:
-            found = _hubs[loop] = LoopHub()
+            found = self._hubs[loop] = LoopHub(self._channel)
         return found
 
     def subscribe(self, tenant_id: int, topic: str) -> Any:
@@ -146,4 +150,5 @@ class Hub:
         return self.here.subscribe(tenant_id, topic)
 
 
-hub = Hub()
+hub = Hub(CHANNEL)
+stops = Hub(STOP_CHANNEL)

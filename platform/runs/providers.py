@@ -71,7 +71,9 @@ class TenantProvider:
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
         """Make one turn; see ``toolloop.providers.base.Provider``. How it ended is counted for ``/metrics``."""
-        asked = replace(request, model=self.info.model, profile=self.info.profile)
+        asked = request
+        if (request.model, request.profile) != (self.info.model, self.info.profile):  # not by ``loop_model``
+            asked = replace(request, model=self.info.model, profile=self.info.profile)
         began, outcome = time.perf_counter(), ""
         try:
             async with aclosing(

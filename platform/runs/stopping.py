@@ -6,16 +6,22 @@ import asyncio
 import weakref
 
 from jobs.context import JobContext
+from jobs.notify import STOP_CHANNEL, notify
 from runs.actors import gone_of
-from runs.hub import Waker, hub
+from runs.hub import Waker, stops
 from runs.models import Run
 
 POLL_S = 0.5
 
 
 def stop_topic(run_id: int) -> str:
-    """Return the topic on which ``run_stop`` calls the worker (its own: ``run:<id>`` rings at every flush)."""
+    """Return the topic on which ``stop_tell`` calls the worker."""
     return f"run-stop:{run_id}"
+
+
+def stop_tell(tenant_id: int, run_id: int, why: str) -> None:
+    """Have the worker that carries a run look whether it should go on, when the current transaction commits."""
+    notify(tenant_id, stop_topic(run_id), why, channel=STOP_CHANNEL)
 
 
 async def stop_watch(ctx: JobContext, run: Run, stop: asyncio.Event, gone: asyncio.Event) -> None:
@@ -24,7 +30,7 @@ async def stop_watch(ctx: JobContext, run: Run, stop: asyncio.Event, gone: async
     When its person or key has lost their access, ``gone`` is set before. Listens; while this process cannot listen, it asks
     the database every half second. Runs until cancelled.
     """
-    async with hub.subscribe(ctx.tenant_id, stop_topic(run.pk)) as waker:
+    async with stops.subscribe(ctx.tenant_id, stop_topic(run.pk)) as waker:
         rounds = _rounds.setdefault(asyncio.get_running_loop(), _Rounds())
         rounds.add(ctx, waker)
         try:
@@ -63,7 +69,7 @@ class _Rounds:
 
     def _look(self) -> None:
         self._timer = asyncio.get_running_loop().call_later(POLL_S, self._look)
-        is_deaf = not hub.here.is_listening
+        is_deaf = not stops.here.is_listening
         for waker, ctx in self._watched.items():
             if is_deaf or ctx.lost.is_set() or ctx.cancelled.is_set():
                 waker.wake()

@@ -21,9 +21,10 @@ from psycopg_pool import AsyncConnectionPool
 
 from basics.event_stream import HEARTBEAT, HEARTBEAT_S, HELLO, frame
 from basics.metrics import STREAMS_OPEN
-from runs.hub import hub
+from runs.hub import hub, stops
 from runs.transcript import FINISHED
-from tenancy.database.cursors import scope_sql, scope_statements, tenant_named
+from tenancy.database.cursors import APP_ROLE, STALE, scope_sql, scope_statements, tenant_named
+from tenancy.database.prepared import Prepared
 from tenancy.database.waiting import connection_params
 
 LOOK_S = 60.0
@@ -56,11 +57,19 @@ __all__ = [
 ]
 
 
+class _Connection(AsyncConnection[Any]):
+    """A connection with what it has prepared."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.prepared = Prepared(self)
+
+
 class _Reader:
     """Connections and shared reads of one event loop."""
 
     def __init__(self) -> None:
-        self._pool: AsyncConnectionPool[AsyncConnection[Any]] | None = None
+        self._pool: AsyncConnectionPool[_Connection] | None = None
         self._opening = asyncio.Lock()
         self._shared: dict[tuple[Any, ...], asyncio.Task[Any]] = {}
         self._asked: dict[int, dict[tuple[int, int], None]] = {}
@@ -81,11 +90,12 @@ class _Reader:
                 found[some[row["place"] - 1]].append(row)
         return found
 
-    async def pool(self) -> AsyncConnectionPool[AsyncConnection[Any]]:
+    async def pool(self) -> AsyncConnectionPool[_Connection]:
         async with self._opening:
             if self._pool is None:
                 self._pool = AsyncConnectionPool(
                     kwargs={**connection_params(), "autocommit": True},
+                    connection_class=_Connection,
                     min_size=1,
                     max_size=POOL_SIZE,
                     timeout=15,
@@ -102,11 +112,11 @@ class _Reader:
             # One message with both statements, which Postgres takes as one transaction: a quarter of the processor time
             # of four statements in a pipeline, and streams read at every heartbeat. psycopg quotes the values.
             scope = str(int(tenant_id))
-            query = tenant_named(query, scope)
             if not settings.CITUS:
-                await cursor.execute(f"{scope_sql(scope)}{query}", params)
+                await self._executed(conn, cursor, scope, query, params)
                 await cursor.set_result(2)
                 return await cursor.fetchall()
+            query = tenant_named(query, scope)
             async with (
                 conn.transaction()
             ):  # it takes the message of a SET LOCAL as a whole (tenancy.database.cursors)
@@ -114,6 +124,24 @@ class _Reader:
                     await cursor.execute(statement)
                 await cursor.execute(query, params)
                 return await cursor.fetchall()
+
+    async def _executed(
+        self, conn: _Connection, cursor: AsyncClientCursor[Any], scope: str, query: str, params: Any
+    ) -> None:
+        """Send a statement behind its scope; what comes again is prepared, as each reader asks again with each write."""
+        prepared = conn.prepared
+        front, call = scope_sql(scope), None
+        if settings.PREPARE_STATEMENTS:
+            if prepared.is_due:  # The connection stays ours meanwhile: ``share`` lets nobody cancel a read.
+                await asyncio.to_thread(prepared.catch_up)
+            call = prepared.call(query, params, APP_ROLE, scope, may_send=False)
+        if call is not None:
+            try:
+                await cursor.execute(front.encode() + call)
+                return
+            except STALE:
+                prepared.forget()
+        await cursor.execute(f"{front}{tenant_named(query, scope)}", params)
 
     async def share(self, key: tuple[Any, ...], make: Callable[[], Awaitable[T]]) -> T:
         task = self._shared.get(key)
@@ -148,8 +176,9 @@ def _reader() -> _Reader:
 
 
 async def aclose() -> None:
-    """Close the running loop's listener and connections (tests; a server's end closes them too)."""
+    """Close the running loop's listeners and connections (tests; a server's end closes them too)."""
     await hub.here.aclose()
+    await stops.here.aclose()
     await _reader().aclose()
 
 

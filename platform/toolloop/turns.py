@@ -181,7 +181,9 @@ class TurnRunner:
         event: ProviderEvent | None
         self._unsettled = self._unsettled or not self._interrupter.cause
         try:
-            event = await self._interrupter.run(functools.partial(anext, stream, None))
+            event = await self._interrupter.run(stream.__anext__)
+        except StopAsyncIteration:
+            event = None
         except Interrupted:
             raise
         except ProviderError as error:

@@ -295,6 +295,76 @@ def test_time_limits(run: Run) -> None:
     run(ask())
 
 
+class TurnedClock:
+    """An event loop whose time a test turns."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.now, self.timers = 100.0, dict[asyncio.TimerHandle, float]()
+        self.create_future = loop.create_future
+        self._loop = loop
+
+    def time(self) -> float:
+        return self.now
+
+    def call_at(self, when: float, callback: Callable[[], None]) -> asyncio.TimerHandle:
+        handle = asyncio.TimerHandle(when, callback, (), self._loop)
+        self.timers[handle] = when
+        return handle
+
+    async def turn(self, seconds: float) -> None:
+        self.now += seconds
+        for handle, when in list(self.timers.items()):
+            if when <= self.now:
+                del self.timers[handle]
+                if not handle.cancelled():
+                    handle._run()
+        await asyncio.sleep(0)
+
+    @property
+    def waiting(self) -> list[float]:
+        return [when for handle, when in self.timers.items() if not handle.cancelled()]
+
+
+async def test_silence_is_counted_from_the_last_piece() -> None:
+    connection = http_connection.Connection()
+    clock = TurnedClock(asyncio.get_running_loop())
+    connection._loop = clock  # type: ignore[assignment]
+    connection.data_received(OK + b"Content-Length: 6\r\n\r\n")
+    for piece in (b"a", b"b"):
+        reading = asyncio.create_task(connection.body(timeout_s=10))
+        await asyncio.sleep(0)
+        await clock.turn(9)
+        connection.data_received(piece)
+        assert await reading == piece
+    reading = asyncio.create_task(connection.body(timeout_s=10))
+    await asyncio.sleep(0)
+    await clock.turn(9)
+    assert not reading.done()
+    await clock.turn(1)
+    with pytest.raises(httpx2.ReadTimeout):
+        await reading
+    # Who waits for less than the one before is told in time, and who waits without end never.
+    reading = asyncio.create_task(connection.body(timeout_s=10))
+    await asyncio.sleep(0)
+    connection.data_received(b"c")
+    assert await reading == b"c"
+    reading = asyncio.create_task(connection.body(timeout_s=1))
+    await asyncio.sleep(0)
+    await clock.turn(1)
+    with pytest.raises(httpx2.ReadTimeout):
+        await reading
+    reading = asyncio.create_task(connection.body(timeout_s=None))
+    await asyncio.sleep(0)
+    await clock.turn(1000)
+    connection.data_received(b"d")
+    assert await reading == b"d"
+    reading = asyncio.create_task(connection.body(timeout_s=10))
+    await asyncio.sleep(0)
+    connection.data_received(b"ef")
+    assert await reading == b"ef"
+    assert not clock.waiting  # an answer that is over leaves no timer, which would keep the connection
+
+
 def test_who_is_cancelled_gives_the_connection_back(run: Run) -> None:
     async def ask() -> None:
         begun = asyncio.Event()

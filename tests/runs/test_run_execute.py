@@ -230,7 +230,7 @@ async def test_stop_ends_a_silent_run_and_keeps_the_text(
     cast: Cast, lane_threads: Executor, monkeypatch: pytest.MonkeyPatch, listening: bool
 ) -> None:
     if not listening:
-        monkeypatch.setattr("runs.hub.CHANNEL", "nobody_listens_here")
+        monkeypatch.setattr("runs.hub.stops._channel", "nobody_listens_here")
         monkeypatch.setattr("runs.hub.LoopHub.is_listening", False)
     else:  # what is heard is not asked for: the next question would come too late
         monkeypatch.setattr("runs.stopping.POLL_S", 10 * PATIENCE_S)

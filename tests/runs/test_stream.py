@@ -141,3 +141,29 @@ async def test_another_workspace_s_run_is_not_read_along(cast: Cast) -> None:
     async with asyncio.timeout(PATIENCE_S):
         found = await asyncio.gather(*(stream.events_after(cast.tenant.pk, run.pk, 0) for run in runs))
     assert [len(events) for events, _ in found] == [1, 0]
+
+
+async def test_what_is_read_again_is_prepared_and_read_also_when_the_server_has_dropped_it(
+    cast: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stream, "POOL_SIZE", 1)
+    run, _ = await sync_to_async(make_run)(cast)
+    await sync_to_async(_event)(run, 1, "text")
+    pool = await stream._reader().pool()
+
+    async def names() -> list[str]:
+        async with pool.connection() as conn:
+            found = await conn.execute("SELECT name FROM pg_prepared_statements WHERE name LIKE 'again%'")
+            return [name for (name,) in await found.fetchall()]
+
+    async def kinds() -> list[str]:
+        events, _ = await stream.events_after(run.tenant_id, run.pk, 0)
+        return [kind for _, kind, _ in events]
+
+    async with asyncio.timeout(PATIENCE_S):
+        assert [await kinds() for _ in range(5)] == [["text"]] * 5
+        assert len(await names()) == 1
+        async with pool.connection() as conn:
+            await conn.execute("DEALLOCATE ALL")
+        assert [await kinds() for _ in range(3)] == [["text"]] * 3
+        assert len(await names()) == 1  # known again

@@ -11,10 +11,12 @@ from asgiref.sync import sync_to_async
 from django.db import DatabaseError, DataError, connection, transaction
 
 from jobs.context import JobContext, LeaseLost
-from runs.hub import hub
+from jobs.notify import notify
+from runs.hub import hub, stops
 from runs.models import Run
 from runs.pace import FLUSH_S, LOADED, Pace
 from runs.recorder import Recorder
+from runs.stopping import stop_tell
 from runs.transcript import TEXT, Transcript
 from runs.writes import Batch, RunWrite, runs_write
 from tenancy.scope import tenant_scope
@@ -195,6 +197,18 @@ async def _hears(run: Run, is_ready: asyncio.Event) -> None:
         is_ready.set()
         while not await waker.wait(PATIENCE_S):
             pass
+
+
+async def test_a_worker_that_listens_for_stops_sleeps_through_what_is_written(cast: Cast) -> None:
+    tenant = cast.tenant.pk
+    async with stops.subscribe(tenant, "run:1") as writes, stops.subscribe(tenant, "run-stop:1") as told:
+        for waker in (writes, told):
+            await waker.wait(0)  # the connection's own
+        await sync_to_async(notify)(tenant, "run:1")
+        await sync_to_async(stop_tell)(tenant, 1, "stop")
+        assert await told.wait(PATIENCE_S)
+        assert not await writes.wait(0)  # told before, so it would have come before
+    await stops.here.aclose()
 
 
 async def test_runs_of_two_workspaces_share_no_statement(cast: Cast, lane_threads: Executor) -> None:

@@ -25,7 +25,7 @@ from runs.providers import model_is_free
 from runs.reservations import run_billing_account
 from runs.selectors import transcript_read
 from runs.standing import RIGHTS
-from runs.stopping import stop_topic
+from runs.stopping import stop_tell
 from runs.transcript import FINISHED
 from runs.writes import event_append
 from tenancy.actors import Actor
@@ -109,7 +109,7 @@ def run_stop(*, tenant: Tenant, actor: Actor, run: Run) -> Run:
             row.refresh_from_db()
             return row
         if job is None or job.status != JobStatus.QUEUED:
-            notify(tenant.pk, stop_topic(row.pk), "stop")
+            stop_tell(tenant.pk, row.pk, "stop")
             return row
         job_cancel(tenant=tenant, actor=actor, job=job)
         row.refresh_from_db()
@@ -184,7 +184,7 @@ def runs_bereave(tenant_id: int, user_id: int, api_key_id: int | None) -> None:
     for pk, status in rows.order_by("pk").values_list("pk", "status"):
         if status == RunStatus.PARKED:
             transaction.on_commit(partial(_orphan_end, tenant_id, pk), robust=True)
-        notify(tenant_id, stop_topic(pk), "gone")  # a queued one finds out when it begins
+        stop_tell(tenant_id, pk, "gone")  # a queued one finds out when it begins
 
 
 def orphans_end(limit: int = 100) -> int:

@@ -39,7 +39,7 @@ LOGIN = "!"
 """The scope of set-up code: the role that logged in, which owns the tables."""
 UNKNOWN = "?"
 """Of a connection: what is in force has to be set again."""
-_STALE = (psycopg.errors.FeatureNotSupported, psycopg.errors.InvalidSqlStatementName)
+STALE = (psycopg.errors.FeatureNotSupported, psycopg.errors.InvalidSqlStatementName)
 """What a prepared statement fails with when its table's columns have changed, or somebody has reset the connection."""
 
 _HOLD_UP = ("pg_notify(", 'INSERT INTO "tenancy_auditevent"')
@@ -253,7 +253,7 @@ class ScopedCursor(_Scoped, Cursor):
             return self._send(wanted, query, params, **options)
         try:
             self._send_call(wanted, call)
-        except _STALE:
+        except STALE:
             self._conn.prepared.forget()
             if not is_first:
                 raise  # what came before in this transaction is lost; the next one runs what isn't prepared
@@ -373,7 +373,7 @@ class BinaryCursor(_Scoped):
                 with self._conn.lock:
                     self._conn.wait(self._piped(*bound))
                 return self
-            except _STALE:
+            except STALE:
                 self._conn.prepared.forget()
         query = tenant_named(query, scope_wanted())
         with self._transaction():

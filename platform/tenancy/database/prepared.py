@@ -131,7 +131,7 @@ class Prepared:
         raw: psycopg's connection; it is used by one thread at a time.
     """
 
-    def __init__(self, raw: psycopg.Connection[Any]) -> None:
+    def __init__(self, raw: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> None:
         self._raw = raw
         self._transformer = Transformer(raw)
         self._seen: dict[int, int] = {}
@@ -141,7 +141,14 @@ class Prepared:
         self._is_direct: bool | None = None
         self._is_lost = False
 
-    def call(self, query: Any, params: Any, role: str, tenant: str = "") -> bytes | None:
+    @property
+    def is_due(self) -> bool:
+        """Whether ``catch_up`` has something to do."""
+        return bool(self._due) or self._is_lost
+
+    def call(
+        self, query: Any, params: Any, role: str, tenant: str = "", *, may_send: bool = True
+    ) -> bytes | None:
         """Return the EXECUTE that stands for a statement, None when it has to be sent as it is.
 
         Between transactions this prepares what has come often enough, by messages of its own.
@@ -151,11 +158,12 @@ class Prepared:
             params: its values, by place or by name; None for none, where ``%`` is just a character.
             role: in which it runs.
             tenant: id of the tenant in whose scope it runs, for statements that name ``own_tenant()``.
+            may_send: False in an event loop, which waits for no message: what is to be prepared is left to ``catch_up``.
 
         Raises:
             psycopg.Error: a value can't be sent, or the connection is lost.
         """
-        found = self._found(query, params, role, tenant)
+        found = self._found(query, params, role, tenant, may_send=may_send)
         if found is None:
             return None
         name, _, literals = found
@@ -176,14 +184,14 @@ class Prepared:
         return name.encode(), self._transformer.dump_sequence(values, [PyFormat.TEXT] * len(values))
 
     def _found(
-        self, query: Any, params: Any, role: str, tenant: str
+        self, query: Any, params: Any, role: str, tenant: str, *, may_send: bool = True
     ) -> tuple[str, Sequence[Any], list[bytes]] | None:
         """Return a preparation's name, its values and their literals."""
         if self._is_direct is False or not isinstance(query, str):
             return None
-        is_idle = self._raw.pgconn.transaction_status == TransactionStatus.IDLE
-        if is_idle and (self._due or self._is_lost):
-            self._catch_up()
+        is_idle = may_send and self._raw.pgconn.transaction_status == TransactionStatus.IDLE
+        if is_idle and self.is_due:
+            self.catch_up()
         one = hash((role, query))
         times = self._seen.get(one, 0)
         if times < LITERAL_TIMES:
@@ -220,7 +228,8 @@ class Prepared:
         self._due.clear()
         self._is_lost = True  # the rest goes as soon as no transaction is open
 
-    def _catch_up(self) -> None:
+    def catch_up(self) -> None:
+        """Prepare what could not be prepared when it came; only between transactions. It waits for the server."""
         if self._is_lost:
             self._send("DEALLOCATE ALL")
             self._is_lost = False

@@ -212,7 +212,7 @@ def _references(value: Any) -> set[str]:
     return set()
 
 
-def json_body(body: dict[str, Any]) -> bytes:
+def json_body(body: dict[str, Any] | list[Any]) -> bytes:
     """Encode a request once: given a dict, an SDK copies it first, which costs more than a long history's encoding.
 
     Raises:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from toolloop.providers._common import Until
 
@@ -77,7 +77,7 @@ class EventReader(AsyncIterator[tuple[str, str]]):
 
     def __init__(self, response: httpx2.Response, deadline: float) -> None:
         self._response = response
-        self._pieces = response.aiter_bytes()
+        self._pieces = _pieces(response)
         self._timed = Until(self._pieces, deadline)
         self._decoder = EventDecoder()
         self._ready: deque[tuple[str, str]] = deque()
@@ -111,6 +111,13 @@ class EventReader(AsyncIterator[tuple[str, str]]):
         self._timed.close()
         await self._pieces.aclose()
         await self._response.aclose()
+
+
+def _pieces(response: httpx2.Response) -> AsyncGenerator[bytes, None]:
+    """Return the body as it arrives; one that isn't compressed needs none of httpx2's decoders, three generators a piece."""
+    if "content-encoding" in response.headers or not isinstance(response.stream, AsyncIterable):
+        return response.aiter_bytes()
+    return cast("AsyncGenerator[bytes, None]", aiter(response.stream))
 
 
 def read_error(error: OSError) -> Exception:

@@ -138,7 +138,8 @@ class CompatibleProvider:
 
     def _body(self, request: ModelRequest) -> dict[str, Any]:
         profile = request.profile or profile_for(self.name, request.model)
-        profile = replace(profile, **self._takes)
+        if self._takes:
+            profile = replace(profile, **self._takes)
         media_check(request, COMPATIBLE_MEDIA, provider=self.name, profile=profile)
         server_tools_check(request, profile, self.name)
         body: dict[str, Any] = {"model": request.model, "messages": self._messages(request), "stream": True}

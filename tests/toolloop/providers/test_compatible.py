@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import httpx2
@@ -74,6 +75,26 @@ async def test_every_request_has_the_head_that_the_client_builds() -> None:
     assert second.url == first.url
     assert second.url.params["v"] == "2"
     assert (second.headers["x-ours"], second.headers["authorization"]) == ("1", f"Bearer {KEY}")
+
+
+async def test_each_request_offers_its_own_tools() -> None:
+    recorder = Recorder()
+    provider = COMPATIBLE.provider(recorder)
+    other = replace(SEARCH, parameters={**SEARCH.parameters, "title": "Other"})
+    offered = [(SEARCH,), (SEARCH,), (other,), (SEARCH, replace(SEARCH, name="more")), (), (SEARCH,)]
+    for tools in offered:
+        recorder.bodies = [COMPATIBLE.encode(Script(text=["x"]))]
+        assert [event async for event in provider.stream(COMPATIBLE.request(tools=tools))]
+        sent = [tool["function"] for tool in recorder.body.get("tools", [])]
+        assert [(one["name"], one["parameters"]) for one in sent] == [
+            (tool.name, tool.parameters) for tool in tools
+        ]
+        assert recorder.body["messages"][-1]["content"] == USER.text
+
+
+async def test_half_a_surrogate_pair_in_an_answer_is_read() -> None:
+    turn = await turn_of(chunk(content="a\ud800b"), chunk(finish="stop"))
+    assert turn.text == "a?b"
 
 
 async def test_a_cookie_of_the_server_goes_back_with_the_next_request() -> None:

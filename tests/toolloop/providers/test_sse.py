@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 import tracemalloc
 from collections.abc import AsyncIterator
@@ -154,3 +155,14 @@ def test_a_body_stays_valid_json_when_a_model_wrote_no_number() -> None:
 def test_half_a_surrogate_pair_is_named_when_a_body_holds_one() -> None:
     with pytest.raises(UnicodeEncodeError):
         json_body({"text": "\ud800"})
+
+
+async def test_a_body_that_the_server_has_compressed_is_read_as_any_other() -> None:
+    packed = gzip.compress(b"data: 1\n\ndata: 2\n\n")
+    request = httpx2.Request("POST", "http://example.test/")
+    body = Body(packed[:10], packed[10:])
+    response = httpx2.Response(200, headers={"Content-Encoding": "gzip"}, stream=body, request=request)
+    events = EventReader(response, asyncio.get_running_loop().time() + PATIENCE_S)
+    assert [event async for event in events] == [("", "1"), ("", "2")]
+    await events.aclose()
+    assert body.is_closed
