@@ -167,3 +167,25 @@ async def test_what_is_read_again_is_prepared_and_read_also_when_the_server_has_
             await conn.execute("DEALLOCATE ALL")
         assert [await kinds() for _ in range(3)] == [["text"]] * 3
         assert len(await names()) == 1  # known again
+
+
+async def test_what_one_workspace_has_prepared_shows_another_nothing(
+    cast: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stream, "POOL_SIZE", 1)
+    other = await sync_to_async(make_cast)()
+    runs = [(await sync_to_async(make_run)(whose))[0] for whose in (cast, other)]
+    for run in runs:
+        await sync_to_async(_event)(run, 1, "text")
+    async with asyncio.timeout(PATIENCE_S):
+        for _ in range(4):
+            for run in runs:
+                for tenant in (cast.tenant, other.tenant):
+                    events, is_active = await stream.events_after(tenant.pk, run.pk, 0)
+                    is_theirs = run.tenant_id == tenant.pk
+                    assert (len(events), is_active) == (int(is_theirs), is_theirs)
+        async with (await stream._reader().pool()).connection() as conn:
+            found = await conn.execute("SELECT statement, generic_plans FROM pg_prepared_statements")
+            ((statement, generic_plans),) = await found.fetchall()
+    assert "runs_runevent" in statement
+    assert generic_plans > 10  # of sixteen reads; the first two were sent as they are
