@@ -55,6 +55,7 @@ from apps.collections.search.types import (
     MAX_K,
     MAX_QUERY_CHARS,
     QueryVector,
+    Ranked,
     SearchResult,
 )
 from apps.collections.storage.packing import halfvec_text
@@ -176,9 +177,7 @@ def search_run(
         passages = Passages(tenant.pk, is_quoted=is_quoted and reranker is None and not is_ordered)
         if is_ordered:
             # One statement for those whose text decides their place and those that are shown if it decides nothing.
-            passages.hits(
-                [row for at, row in enumerate(rows) if at < wanted or row["exact_rank"] is not None]
-            )
+            passages.hits([row for at, row in enumerate(rows) if at < wanted or row.exact_rank is not None])
             rows = codes_placed(
                 named, rows, partial(_by_lexemes, actor, pks, conditions, as_of), passages.hits
             )
@@ -261,7 +260,7 @@ def _by_lexemes(
     conditions: Sequence[SearchFilter],
     as_of: datetime | None,
     lexemes: Sequence[str],
-) -> list[dict[str, Any]]:
+) -> list[Ranked]:
     """Find candidates that hold one of these, whatever else they say."""
     sql = search_sql(
         actor=actor,
