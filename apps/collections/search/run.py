@@ -15,13 +15,14 @@ from concurrent.futures import Executor, Future
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, Never, cast
 
 import numpy as np
 import structlog
 from numpy.typing import NDArray
 
+from apps.collections.embedders.base import Embedder
 from apps.collections.index.billing import EmbeddingBill, billing_account_of
 from apps.collections.index.codes import code_kinds, documents_behind
 from apps.collections.index.embedding import embedder_for, languages_known
@@ -326,13 +327,19 @@ def _asked(
             embedder = embedder_for(space, tenant=tenant)
             bill = EmbeddingBill(embedder, tenant=tenant, billing_account=billing_account, texts=[query])
         if bill.is_free:
-            return partial(embedder.embed_query, query)
+            return partial(_embedded, embedder, query)
         connections_let_go()  # the embedder is somebody's server
         with primary_reads(), bill:
             vector = embedder.embed_query(query)
     except DomainError as error:
         return partial(_raise, error)
     return lambda: vector
+
+
+# One call of a tool may search several times with its question: documents of a type first, attached files by themselves.
+@lru_cache(maxsize=64)
+def _embedded(embedder: Embedder, query: str) -> NDArray[np.float32]:
+    return embedder.embed_query(query)
 
 
 def _awaited(asked: Future[NDArray[np.float32]]) -> NDArray[np.float32]:
