@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
+from functools import lru_cache
 from typing import Final
 
 _LONGEST: Final = 2_000  # Characters that are looked at.
@@ -188,7 +189,7 @@ def language_name(text: str) -> str:
 
     The languages of a script that several share are told apart by their commonest words, or by letters of their own.
     """
-    return _told(text)[0]
+    return _told(text[:_LONGEST])[0]
 
 
 def function_words(name: str) -> frozenset[str]:
@@ -205,13 +206,15 @@ def language_or_script(text: str) -> str:
 
     So that what is not English is told from what may be: "Cyrillic script".
     """
-    name, script = _told(text)
+    name, script = _told(text[:_LONGEST])
     return name or (f"{script.title()} script" if script not in ("", "LATIN") else "")
 
 
-def _told(text: str) -> tuple[str, str]:
+@lru_cache(
+    maxsize=64
+)  # a question is asked about by its search and by what tells of the search, passages again and again
+def _told(shown: str) -> tuple[str, str]:
     """Return the language, "" where it is not plain, and the script of most letters, "" where none has half of them."""
-    shown = text[:_LONGEST]
     if shown.isascii():
         return _by_words(shown), "LATIN"
     scripts = Counter(unicodedata.name(letter, "").partition(" ")[0] for letter in shown if letter.isalpha())
