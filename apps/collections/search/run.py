@@ -22,7 +22,6 @@ import numpy as np
 import structlog
 from numpy.typing import NDArray
 
-from apps.collections.embedders.base import Embedder
 from apps.collections.index.billing import EmbeddingBill, billing_account_of
 from apps.collections.index.codes import code_kinds, documents_behind
 from apps.collections.index.embedding import embedder_for, languages_known
@@ -327,7 +326,7 @@ def _asked(
             embedder = embedder_for(space, tenant=tenant)
             bill = EmbeddingBill(embedder, tenant=tenant, billing_account=billing_account, texts=[query])
         if bill.is_free:
-            return partial(_embedded, embedder, query)
+            return partial(_embedded, embedder.embed_query, query)
         connections_let_go()  # the embedder is somebody's server
         with primary_reads(), bill:
             vector = embedder.embed_query(query)
@@ -338,8 +337,8 @@ def _asked(
 
 # One call of a tool may search several times with its question: documents of a type first, attached files by themselves.
 @lru_cache(maxsize=64)
-def _embedded(embedder: Embedder, query: str) -> NDArray[np.float32]:
-    return embedder.embed_query(query)
+def _embedded(embed: Callable[[str], NDArray[np.float32]], query: str) -> NDArray[np.float32]:
+    return embed(query)
 
 
 def _awaited(asked: Future[NDArray[np.float32]]) -> NDArray[np.float32]:

@@ -117,7 +117,8 @@ def test_question_is_embedded_once_where_a_call_searches_twice(
     use: Any,
     embedder: Any,  # noqa: F811 - the fixture
 ) -> None:
-    call, embedded = use(), []
+    call = use()
+    embedded: list[str] = []
     embedder.on_texts, embedder.space = embedded.extend, replace(embedder.space, provider="local")
     Document.objects.filter(name="lamps.md").update(document_type="guide")
     found = call("search_documents", query="What is the duty on lamps?", document_type="guide")
