@@ -39,7 +39,7 @@ def trace_of(
 
     Args:
         asked: the question as it came.
-        found: every candidate, in fused order; as the statement gave them, reordered.
+        found: every candidate, in their order after the fusion.
         ranked: the candidates that were to be returned or reranked, in their final order.
     """
     places = {hit.chunk_id: place for place, hit in enumerate(ranked, 1)}
