@@ -105,7 +105,7 @@ def run(questions: int) -> dict[str, Any]:
         ranked: list[list[Any]] = []
         execute = search_ranking.rows_execute
 
-        def kept(*args: Any, **more: Any) -> list[dict[str, Any]]:
+        def kept(*args: Any, **more: Any) -> list[Any]:
             found = execute(*args, **more)
             ranked.append(found)
             return found
@@ -123,8 +123,8 @@ def run(questions: int) -> dict[str, Any]:
                 )
         for candidates in ranked:
             with connection.cursor() as cursor:
-                ids = [row["chunk_id"] for row in candidates]
-                cursor.execute(search_rows._WHOLE, {"tenant": tenant.pk, "chunks": ids})
+                ids = [row.chunk_id for row in candidates]
+                cursor.execute(search_rows._PLAIN, {"tenant": tenant.pk, "chunks": ids})
                 whole += size(cursor.fetchall())
         return {
             "chunks_in_workspace": Chunk.objects.count(),

@@ -27,7 +27,7 @@ from streams import submit
 
 GAP_MS, WORDS = 50, 100
 STREAMED = f"fake-clock-words{WORDS}-gap{GAP_MS}"
-BURST = "fake-search4-words20"
+BURST = "fake-search4-varied-words20"  # as a model asks: the vector of a question that comes again is kept for a while
 TEXT = "The notice period is thirty days. It begins on the first day of the month that follows.\n\n"
 
 

@@ -4,9 +4,10 @@ It speaks real HTTP and server-sent events on loopback, so that adapters, retrie
 named by the model, so that one server serves every test at once:
 
 ``fake-<options>`` with options joined by dashes: ``search`` or ``search<N>`` (first calls search_documents once or N
-times, one call a turn, then answers with a citation of what it found), ``use_<tool>`` (calls that tool instead, with the
-same argument), ``words<N>`` (length of the answer, default 20), ``gap<MS>`` (milliseconds between words, default 0),
-``think<MS>`` (milliseconds before the first byte of each call, default 0), ``fail<STATUS>`` (answers with this status),
+times, one call a turn, then answers with a citation of what it found), ``varied`` (no two calls have the same argument),
+``use_<tool>`` (calls that tool instead, with the same argument), ``words<N>`` (length of the answer, default 20),
+``gap<MS>`` (milliseconds between words, default 0), ``think<MS>`` (milliseconds before the first byte of each call,
+default 0), ``fail<STATUS>`` (answers with this status),
 ``ends_<reason>`` (finish_reason of the answer, default stop), ``tier_<word>`` (service tier that it says it was served in), ``cut`` (drops the connection in mid-answer), ``held`` (waits in mid-answer until ``release`` is called), ``clock`` (each word is the time at which it was said, in seconds).
 
 A model named in ``FakeProvider.replies`` says what the function there makes of the request, and nothing else: a text, or
@@ -175,6 +176,11 @@ class FakeProvider:
             elif wants_tool:
                 question = [m for m in body["messages"] if m["role"] == "user"][-1]["content"]
                 argument = "code" if tool == "execute_tools" else "query"
+                if "varied" in options:
+                    # In letters: digits would be looked up as a code.
+                    question = (
+                        f"{str(question)[:150]} {''.join(chr(97 + int(d)) for d in str(len(self.log)))}"
+                    )
                 call = {
                     "index": 0,
                     "id": f"call_{len(self.log)}",

@@ -202,5 +202,19 @@ def test_language_is_named_when_it_is_plain_and_not_guessed_otherwise(text, lang
     assert language_name(text) == language
 
 
+@each(
+    "text",
+    [
+        "THE notice period IS thirty days, and it is the same for all.",
+        "die Frist ist 30 Tage, und sie ist in allen Vertraegen gleich",
+        "1the 2is a_the _is is3 the4 is_5",
+        "i16 u16 w8 i32 w_z i",
+        "der the die is das are",
+    ],
+)
+def test_ascii_is_told_as_any_other_text(text):
+    assert language_name(text) == language_name(f"{text} ·")
+
+
 def test_guide_of_the_built_ins_shows_how_they_are_called():
     assert "calculate(" in tool_guide(Toolset(builtin_tools()))

@@ -51,6 +51,7 @@ class EmbedderName:
     dims: int
 
 
+@lru_cache(maxsize=64)
 def parse_embedder(setting: str) -> EmbedderName:
     """Parse ``provider/model[@dims]``.
 
@@ -106,7 +107,7 @@ def make_embedder(
     if name.provider == "local":
         shared: OnnxEmbedder
         if name.model in BUILT_IN:
-            shared = _local(data_dir.resolve(), name.model)
+            shared = _local(data_dir, name.model)
         elif folder is not None:
             shared = _installed(folder)
         else:
@@ -136,7 +137,8 @@ def languages_of(provider: str, model: str) -> tuple[str, ...] | None:
 def _local(data_dir: Path, model: str) -> MiniLmEmbedder:
     from apps.collections.embedders.minilm import MiniLmEmbedder
 
-    return MiniLmEmbedder(data_dir, precision="fp32" if model.endswith(":fp32") else "int8")
+    # Made absolute here, once: each search asks for its embedder, and the file system answers part by part of the path.
+    return MiniLmEmbedder(data_dir.resolve(), precision="fp32" if model.endswith(":fp32") else "int8")
 
 
 def _installed(model: FolderModel) -> FolderEmbedder:

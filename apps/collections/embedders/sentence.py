@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -194,8 +195,9 @@ def _unit(vector: Any, space: EmbeddingSpace) -> Any:
     if vector.shape != (space.dims,):
         raise refused(f"The model gave {vector.size:,} numbers for a vector of {space.dims:,}.")
     # In double precision: squares of half-precision numbers are too small for single.
-    length = float(np.linalg.norm(vector.astype(np.float64)))
-    if not np.isfinite(length) or length == 0:
+    exact = vector.astype(np.float64)
+    length = math.sqrt(exact.dot(exact))
+    if not math.isfinite(length) or length == 0:
         raise refused("The model gave a vector that isn't finite or has length zero.")
     return vector / length
 

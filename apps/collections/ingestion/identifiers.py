@@ -14,6 +14,8 @@ _MAX_IDENTIFIER = 200
 _JOINED = re.compile(r"(?<![^\W_])[^\W_]+(?:[._/:\-‐‑][^\W_]+)+")
 _CAMEL = re.compile(r"\b[a-z]+[A-Z][A-Za-z0-9]*\b")
 _MIXED = re.compile(r"(?<![\w.:/\-])(?:[^\W\d_]+\d|\d+[^\W\d_])[^\W_]*(?!\w|[._/:\-]\w)")
+# Part of whatever the three find: most questions have none of it.
+_SIGN = re.compile(r"\d|[._/:\-‐‑][^\W_]|[a-z][A-Z]")
 _NUMBER = re.compile(r"(?<![\w.,])(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?!\w|[.,]\d)%?")
 _MONTHS = (
     "January|February|March|April|May|June|July|August|September|October|November|December|"
@@ -36,7 +38,7 @@ def identifier_list(text: str) -> list[str]:
     ``get_user_name``, ``INV-100234``, ``foo.bar``), a camelCase name, or a run mixing letters and digits
     (``GPT4``). Words that are only hyphenated or joined by a slash (``well-known``, ``and/or``) are not.
     """
-    return _identifiers(_distinct(text))
+    return _identifiers(_distinct(text)) if _SIGN.search(text) else []
 
 
 def _identifiers(text: str) -> list[str]:

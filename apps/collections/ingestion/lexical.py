@@ -200,10 +200,16 @@ def query_terms(text: str, forms: Iterable[str]) -> list[str]:
     common: frozenset[str] = frozenset()
     if len(forms) > 1:
         common = common.union(*(stop_words(form.partition(":")[2]) for form in forms))
-    found = dict.fromkeys(term for form in forms for term in tokenise_as(text, form, common))
+    found = dict.fromkeys(term for form in forms for term in question_tokenise(text, form, common))
     if not found and common:
-        found = dict.fromkeys(term for form in forms for term in tokenise_as(text, form))
+        found = dict.fromkeys(term for form in forms for term in question_tokenise(text, form))
     return list(found)
+
+
+@lru_cache(maxsize=256)
+def question_tokenise(text: str, form: str, common: frozenset[str] = frozenset()) -> tuple[str, ...]:
+    """Return what ``tokenise_as`` does, kept: a search asks for passages with it, then which documents its question names."""
+    return tuple(tokenise_as(text, form, common))
 
 
 @lru_cache(maxsize=64)

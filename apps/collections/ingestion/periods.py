@@ -91,6 +91,7 @@ _ENDS = re.compile(
     | (?<!\w)(?P<month_of>{_MONTH})\s+(?P<year_of>(?:19|20)\d{{2}})(?=\s+quarter\b)""",
     re.IGNORECASE | re.VERBOSE,
 )
+_DIGIT = re.compile(r"\d")
 # What a question sets aside or measures from is not what it asks about.
 _BUT_NOT = re.compile(
     r"(?:\b(?:not|than|before|after|since|until|without|except|excluding|unlike|prior\s+to|preceding|following"
@@ -171,6 +172,8 @@ def period_of(line: str) -> Period:
 
 def periods_asked(question: str) -> list[AskedPeriod]:
     """Return the quarters and ends of periods that a question names, in its order."""
+    if _DIGIT.search(question) is None:  # each has a year
+        return []
     found = [
         AskedPeriod(quarter, None, year, match.span()) for quarter, year, match in _quarters_in(question)
     ]

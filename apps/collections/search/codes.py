@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from apps.collections.ingestion.codes import Code, CodeKinds, plain
 from apps.collections.ingestion.identifiers import identifier_lexemes, identifier_list
 from apps.collections.search.heads import heads_of, is_about_codes
-from apps.collections.search.types import CodeFound, Found, SearchHit
+from apps.collections.search.types import CodeFound, Found, Ranked, SearchHit
 
 MAX_ASKED = 20
 _MATCHES = ("exact", "near", "parent", "")
@@ -88,9 +87,9 @@ class CodeQuestion:
             for place, _, told in [self._place(hit.chunk_id)]
         ]
 
-    def rows_ordered(self, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    def rows_ordered(self, rows: Sequence[Ranked]) -> list[Ranked]:
         """Put candidates in the same order; one whose text was not read holds no code."""
-        return sorted(rows, key=lambda row: self._place(row["chunk_id"]))
+        return sorted(rows, key=lambda row: self._place(row.chunk_id))
 
     def found(self) -> tuple[CodeFound, ...]:
         """Tell what became of each code; one that may be a date or a number is told of only where it is there."""
@@ -168,10 +167,10 @@ def _identifiers(text: str) -> list[Code]:
 
 def codes_placed(
     asked: CodeQuestion,
-    rows: list[dict[str, Any]],
-    look: Callable[[list[str]], list[dict[str, Any]]],
-    read: Callable[[list[dict[str, Any]]], list[SearchHit]],
-) -> list[dict[str, Any]]:
+    rows: list[Ranked],
+    look: Callable[[list[str]], list[Ranked]],
+    read: Callable[[list[Ranked]], list[SearchHit]],
+) -> list[Ranked]:
     """Put the passages with the codes of a question first; shorter codes are looked for where there are no others.
 
     Args:
@@ -179,10 +178,10 @@ def codes_placed(
         look: finds candidates by lexemes alone.
         read: gives candidates with their texts; asked for those alone that hold an identifier of the question.
     """
-    asked.read(read([row for row in rows if row["exact_rank"] is not None]))
+    asked.read(read([row for row in rows if row.exact_rank is not None]))
     if sought := asked.parents_sought():
         more = look(sought)
         asked.parents_read(read(more))
-        known = {row["chunk_id"] for row in rows}
-        rows = [*rows, *(row for row in more if row["chunk_id"] not in known)]
+        known = {row.chunk_id for row in rows}
+        rows = [*rows, *(row for row in more if row.chunk_id not in known)]
     return asked.rows_ordered(rows)

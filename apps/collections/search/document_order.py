@@ -11,14 +11,13 @@ import re
 from collections.abc import Mapping
 from datetime import date
 from statistics import pstdev
-from typing import Any
 
 from django.utils.translation import gettext as _
 
 from apps.collections.ingestion.periods import Period, agreement, period_of, periods_asked
 from apps.collections.search.named import MOST, Names
 from apps.collections.search.newest import newest_asked, newest_lifts
-from apps.collections.search.types import LEAST_SPREAD, SearchHit
+from apps.collections.search.types import LEAST_SPREAD, Ranked, SearchHit
 
 # “The latest report, for Q3 2022” means that quarter; “the latest compared with Q3 2022” two documents.
 _SAME = re.compile(
@@ -47,28 +46,28 @@ class WantedDocuments:
         self._names: Mapping[int, float] = {}
         self._likeness: dict[int, float] = {}
 
-    def rows_ordered(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    def rows_ordered(self, rows: list[Ranked]) -> list[Ranked]:
         """Order candidates by their scores and what is added to these.
 
         Args:
-            rows: with ``chunk_id``, ``document_id``, ``score``, ``dated``, ``form``, and ``cover`` with one row of each
-                document at least.
+            rows: those of each document best first, as the statement gives them.
         """
         if not rows:
             return rows
-        names = self._read(rows)
-        lifts = {document: names.lift(document) for document in names.weights}
-        scores = [row["score"] + lifts[row["document_id"]] for row in rows]
-        best: dict[int, float] = {}
-        for row, score in zip(rows, scores, strict=True):
-            best[row["document_id"]] = max(best.get(row["document_id"], score), score)
-        more = self._lifts(best)
+        # What is added is the same for all passages of a document, so its first one stays its best.
+        firsts = {row.document_id: row for row in reversed(rows)}
+        names = self._read(list(firsts.values()))
+        lifts = {pk: names.lift(pk) for pk in firsts}
+        more = self._lifts({pk: row.score + lifts[pk] for pk, row in firsts.items()})
         if self._newest:
             self.note = self._told(is_any=any(more.values()))
         scored = [
-            row | {"score": score + more[row["document_id"]]} for row, score in zip(rows, scores, strict=True)
+            row.scored(row.score + lift + more[row.document_id])
+            if (lift := lifts[row.document_id]) or more[row.document_id]
+            else row
+            for row in rows
         ]
-        return sorted(scored, key=lambda row: (-row["score"], row["chunk_id"]))
+        return sorted(scored, key=lambda row: (-row.score, row.chunk_id))
 
     def hits_ordered(self, hits: list[SearchHit]) -> list[SearchHit]:
         """Order what a reranker has ordered, by its scores in their own standard deviations; unscored ones stay last."""
@@ -87,14 +86,12 @@ class WantedDocuments:
         )
         return [*(scored[place][0] for place in places), *(hit for hit in hits if hit.rerank_score is None)]
 
-    def _read(self, rows: list[dict[str, Any]]) -> Names:
-        """Learn names, periods and dates of the candidates' documents."""
+    def _read(self, rows: list[Ranked]) -> Names:
+        """Learn names, periods and dates of the candidates' documents, each by its first row."""
         query = self._query
         if self._newest or self._periods:
-            covers = {row["document_id"]: row["cover"] for row in rows if row["cover"]}
-            dated = {row["document_id"]: row["dated"] for row in rows}
-            periods = {pk: _period(covers.get(pk, ""), day) for pk, day in dated.items()}
-            self._dates = {pk: day or periods[pk].end for pk, day in dated.items()}
+            periods = {row.document_id: _period(row.cover, row.dated) for row in rows}
+            self._dates = {row.document_id: row.dated or periods[row.document_id].end for row in rows}
             for asked in self._periods:
                 agreed = {pk: share for pk, period in periods.items() if (share := agreement(period, asked))}
                 if agreed or asked.is_set_aside:  # as names, “Q3” and “2022” would be of Q3 2023 too

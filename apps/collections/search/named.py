@@ -7,14 +7,15 @@ and weighs next to nothing beside what the question is about.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import Any
 
-from apps.collections.ingestion.lexical import form_of, idf, tokenise_as
+from apps.collections.ingestion.lexical import form_of, idf, question_tokenise, tokenise_as
+from apps.collections.search.types import Ranked
 
 # Standard deviations of a leg: enough to part documents that say the same, not to bring a passage about something else.
 MOST = 2.0
+_FORM = form_of("english")  # of a document that has none
 
 
 class Names:
@@ -24,18 +25,18 @@ class Names:
         weights: by document, of the terms that its cover shares with the question (idf among the candidates' documents).
     """
 
-    def __init__(self, query: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    def __init__(self, query: str, rows: Sequence[Ranked]) -> None:
         """Weigh the names.
 
         Args:
-            rows: candidates with ``document_id``, ``cover`` and ``form`` (of its terms).
+            rows: one of each document, with its cover.
         """
-        self._forms = {row["document_id"]: row["form"] or form_of("english") for row in rows}
-        asked = {form: _terms(query, form) for form in set(self._forms.values())}
+        self._forms = {row.document_id: row.form or _FORM for row in rows}
+        asked = {form: _words(question_tokenise(query, form)) for form in set(self._forms.values())}
         shared = {
-            row["document_id"]: asked[form] & _terms(row["cover"], form)
+            row.document_id: asked[form] & _terms(row.cover, form)
             for row in rows
-            if row["cover"] and (form := self._forms[row["document_id"]])
+            if row.cover and (form := self._forms[row.document_id])
         }
         documents = Counter(term for terms in shared.values() for term in terms)
         weights = {term: idf(len(self._forms), count) for term, count in documents.items()}
@@ -60,4 +61,8 @@ class Names:
 
 @lru_cache(maxsize=8_192)
 def _terms(text: str, form: str) -> frozenset[str]:
-    return frozenset(term for term in tokenise_as(text, form) if not term.startswith("="))
+    return _words(tokenise_as(text, form))
+
+
+def _words(terms: Iterable[str]) -> frozenset[str]:
+    return frozenset(term for term in terms if not term.startswith("="))

@@ -87,6 +87,8 @@ def newest_asked(query: str) -> NewestWords | None:
     for match in _NEWEST.finditer(query):
         if not _BUT_NOT.search(query[: match.start()]) and not _SPAN.match(query, match.end()):
             return NewestWords(match.group(), match.end())
+    if "current" not in query.lower():
+        return None
     for match in _CURRENT.finditer(query):
         before, after = (match["before"] or "").lower(), match["after"].lower()
         is_adjective = after not in STOP_WORDS and after not in _OF_A_CURRENT and before not in _FLOWING

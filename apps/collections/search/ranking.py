@@ -10,14 +10,14 @@ from django.db import ProgrammingError, connection
 from psycopg.errors import UndefinedTable
 
 from apps.collections.search.indexed import HNSW_SETTINGS, PLANNED_ONCE
-from apps.collections.search.statement import COLUMNS, Sql, statement_of
-from apps.collections.search.types import QueryVector
+from apps.collections.search.statement import Sql, statement_of
+from apps.collections.search.types import QueryVector, Ranked
 from tenancy.database.cursors import local_settings
 
 log = structlog.get_logger(__name__)
 
 
-def ranked_rows(statement: Callable[..., Sql], vectors: list[QueryVector]) -> list[dict[str, Any]]:
+def ranked_rows(statement: Callable[..., Sql], vectors: list[QueryVector]) -> list[Ranked]:
     """Rank by all legs; where a graph was dropped since its row was read, its collection is scanned.
 
     Args:
@@ -38,10 +38,8 @@ def ranked_rows(statement: Callable[..., Sql], vectors: list[QueryVector]) -> li
     return ranked_rows(statement, vectors)
 
 
-def rows_execute(
-    statement: str, parameters: Mapping[str, Any], settings: Mapping[str, str]
-) -> list[dict[str, Any]]:
-    """Run a statement of ``statement_of`` with settings of its own, and return its rows by the names of their columns."""
+def rows_execute(statement: str, parameters: Mapping[str, Any], settings: Mapping[str, str]) -> list[Ranked]:
+    """Run a statement of ``statement_of`` with settings of its own."""
     with connection.cursor() as cursor, local_settings(cursor, settings):
         cursor.execute(statement, parameters)
-        return [dict(zip(COLUMNS, row, strict=True)) for row in cursor.fetchall()]
+        return list(map(Ranked._make, cursor.fetchall()))

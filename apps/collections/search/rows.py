@@ -5,13 +5,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from django.db import connection
 
 from apps.collections.quotes.selectors import PAGES, quotable
-from apps.collections.search.types import SearchHit
+from apps.collections.search.types import Ranked, SearchHit
 
 _OF_CHUNK = (
     *("text", "index", "kind", "char_start", "char_end", "page_start", "page_end", "headings", "metadata"),
@@ -27,7 +27,6 @@ _WHOLE = f"""
     WHERE c.tenant_id = %(tenant)s AND c.id = ANY (%(chunks)s)
 """
 _PLAIN, _QUOTED = _WHOLE.replace("{pages}", ""), _WHOLE.replace("{pages}", f", {PAGES} AS pages")
-_RANKING = ("score", "vector_rank", "lexical_rank", "exact_rank", "distance", "bm25")
 
 
 class Passages:
@@ -46,17 +45,21 @@ class Passages:
         self._read: dict[int, dict[str, Any]] = {}
         self._asked: set[int] = set()
 
-    def hits(self, rows: Sequence[Mapping[str, Any]]) -> list[SearchHit]:
-        """Return candidates as passages, in their order.
-
-        Args:
-            rows: of ``apps.collections.search.statement.statement_of``.
-        """
-        self._read_missing([row["chunk_id"] for row in rows])
+    def hits(self, rows: Sequence[Ranked]) -> list[SearchHit]:
+        """Return candidates as passages, in their order."""
+        self._read_missing([row.chunk_id for row in rows])
         return [
-            SearchHit(**self._read[row["chunk_id"]], **{name: row[name] for name in _RANKING})
+            SearchHit(
+                **self._read[row.chunk_id],
+                score=row.score,
+                vector_rank=row.vector_rank,
+                lexical_rank=row.lexical_rank,
+                exact_rank=row.exact_rank,
+                distance=row.distance,
+                bm25=row.bm25,
+            )
             for row in rows
-            if row["chunk_id"] in self._read
+            if row.chunk_id in self._read
         ]
 
     def _read_missing(self, chunks: Sequence[int]) -> None:

@@ -15,7 +15,7 @@ from concurrent.futures import Executor, Future
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, Never, cast
 
 import numpy as np
@@ -55,6 +55,7 @@ from apps.collections.search.types import (
     MAX_K,
     MAX_QUERY_CHARS,
     QueryVector,
+    Ranked,
     SearchResult,
 )
 from apps.collections.storage.packing import halfvec_text
@@ -176,9 +177,7 @@ def search_run(
         passages = Passages(tenant.pk, is_quoted=is_quoted and reranker is None and not is_ordered)
         if is_ordered:
             # One statement for those whose text decides their place and those that are shown if it decides nothing.
-            passages.hits(
-                [row for at, row in enumerate(rows) if at < wanted or row["exact_rank"] is not None]
-            )
+            passages.hits([row for at, row in enumerate(rows) if at < wanted or row.exact_rank is not None])
             rows = codes_placed(
                 named, rows, partial(_by_lexemes, actor, pks, conditions, as_of), passages.hits
             )
@@ -261,7 +260,7 @@ def _by_lexemes(
     conditions: Sequence[SearchFilter],
     as_of: datetime | None,
     lexemes: Sequence[str],
-) -> list[dict[str, Any]]:
+) -> list[Ranked]:
     """Find candidates that hold one of these, whatever else they say."""
     sql = search_sql(
         actor=actor,
@@ -327,13 +326,19 @@ def _asked(
             embedder = embedder_for(space, tenant=tenant)
             bill = EmbeddingBill(embedder, tenant=tenant, billing_account=billing_account, texts=[query])
         if bill.is_free:
-            return partial(embedder.embed_query, query)
+            return partial(_embedded, embedder.embed_query, query)
         connections_let_go()  # the embedder is somebody's server
         with primary_reads(), bill:
             vector = embedder.embed_query(query)
     except DomainError as error:
         return partial(_raise, error)
     return lambda: vector
+
+
+# One call of a tool may search several times with its question: documents of a type first, attached files by themselves.
+@lru_cache(maxsize=64)
+def _embedded(embed: Callable[[str], NDArray[np.float32]], query: str) -> NDArray[np.float32]:
+    return embed(query)
 
 
 def _awaited(asked: Future[NDArray[np.float32]]) -> NDArray[np.float32]:

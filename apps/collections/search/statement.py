@@ -28,11 +28,6 @@ from apps.collections.search.fusion import NO_LEG, exact_votes, fused_sql, lexic
 from apps.collections.search.types import DEPTH, WEAK_VOTE, QueryVector
 from tenancy.actors import Actor
 
-COLUMNS = (
-    *("chunk_id", "document_id", "score", "vector_rank", "lexical_rank", "exact_rank", "distance", "bm25"),
-    *("cover", "form", "dated"),
-)
-"""Of the rows of ``statement_of``, in their order."""
 POSTINGS_BUDGET = 1_000_000  # postings added up per index and search, those of rare terms first
 
 
@@ -127,14 +122,13 @@ def search_sql(
 def statement_of(sql: Sql) -> str:
     """Return the text: candidates best first, with what their order may still depend on.
 
-    Its rows (``COLUMNS``): ids of chunk and document, score, rank per leg, distance and BM25, and of the document its
-    cover (with its best passage alone, empty with its others), the form of its terms and its date.
+    Its rows have the columns of ``Ranked``, in their order.
     """
     # Each candidate's document by its key, whatever the planner thinks: not all of the workspace, to join them.
     return f"""
         WITH {", ".join(sql.ctes)},
         fused AS ({fused_sql(sql.legs)} LIMIT %(limit)s)
-        SELECT f.chunk_id, f.document_id, f.score, f.vector_rank, f.lexical_rank, f.exact_rank, f.distance, f.bm25,
+        SELECT f.score, f.chunk_id, f.document_id, f.vector_rank, f.lexical_rank, f.exact_rank, f.distance, f.bm25,
                CASE WHEN row_number() OVER (PARTITION BY f.document_id ORDER BY f.score DESC, f.chunk_id) = 1
                     THEN d.cover ELSE '' END AS cover,
                d.lexical_form AS form, d.dated

@@ -12,7 +12,15 @@ from apps.collections.models import Collection, Document
 from apps.collections.search.filters import SearchFilter
 from apps.collections.search.indexed import Indexes
 from apps.collections.search.statement import condition_sql, live, permitted
-from apps.collections.search.types import Candidate, Hidden, QueryVector, SearchHit, SearchResult, Trace
+from apps.collections.search.types import (
+    Candidate,
+    Hidden,
+    QueryVector,
+    Ranked,
+    SearchHit,
+    SearchResult,
+    Trace,
+)
 from tenancy.actors import Actor
 
 
@@ -21,7 +29,7 @@ def trace_of(
     scope: Sequence[Collection],
     asked: str,
     result: SearchResult,
-    found: Sequence[Mapping[str, Any]],
+    found: Sequence[Ranked],
     ranked: Sequence[SearchHit],
     conditions: Sequence[SearchFilter],
     vectors: Sequence[QueryVector],
@@ -31,7 +39,7 @@ def trace_of(
 
     Args:
         asked: the question as it came.
-        found: every candidate, in fused order; rows of ``apps.collections.search.statement.statement_of``.
+        found: every candidate, in their order after the fusion.
         ranked: the candidates that were to be returned or reranked, in their final order.
     """
     places = {hit.chunk_id: place for place, hit in enumerate(ranked, 1)}
@@ -42,9 +50,7 @@ def trace_of(
         "lexical": "postings" if indexes.postings else "scan",
         "exact": "gin",
     }
-    documents = Document.objects.filter(
-        tenant_id=actor.tenant_id, pk__in={row["document_id"] for row in found}
-    )
+    documents = Document.objects.filter(tenant_id=actor.tenant_id, pk__in={row.document_id for row in found})
     names = dict(documents.values_list("pk", "name"))
     forms = dict.fromkeys(form for collection in scope for form in collection.lexical_forms)
     return Trace(
@@ -56,14 +62,14 @@ def trace_of(
             leg: {
                 "ran": leg in result.legs,
                 "index": kinds[leg],
-                "candidates": sum(row[f"{leg}_rank"] is not None for row in found),
+                "candidates": sum(getattr(row, f"{leg}_rank") is not None for row in found),
             }
             for leg in kinds
         },
         candidates=[
             _candidate(row, number, names, places, returned, is_reranked=is_reranked)
             for number, row in enumerate(found, 1)
-            if row["document_id"] in names
+            if row.document_id in names
         ],
         hidden=_hidden(actor, [c.pk for c in scope], conditions, result),
         timings_ms={
@@ -76,7 +82,7 @@ def trace_of(
 
 
 def _candidate(
-    row: Mapping[str, Any],
+    row: Ranked,
     fused_rank: int,
     names: Mapping[int, str],
     places: dict[int, int],
@@ -84,21 +90,21 @@ def _candidate(
     *,
     is_reranked: bool,
 ) -> Candidate:
-    place = places.get(row["chunk_id"])
+    place = places.get(row.chunk_id)
     dropped = "reranked_below_k" if is_reranked and place is not None else "beyond_k"
     return Candidate(
-        chunk_id=row["chunk_id"],
-        document_id=row["document_id"],
-        document_name=names[row["document_id"]],
+        chunk_id=row.chunk_id,
+        document_id=row.document_id,
+        document_name=names[row.document_id],
         fused_rank=fused_rank,
-        score=row["score"],
-        vector_rank=row["vector_rank"],
-        lexical_rank=row["lexical_rank"],
-        exact_rank=row["exact_rank"],
-        distance=row["distance"],
-        bm25=row["bm25"],
+        score=row.score,
+        vector_rank=row.vector_rank,
+        lexical_rank=row.lexical_rank,
+        exact_rank=row.exact_rank,
+        distance=row.distance,
+        bm25=row.bm25,
         rerank_rank=place if is_reranked else None,
-        outcome="returned" if row["chunk_id"] in returned else dropped,
+        outcome="returned" if row.chunk_id in returned else dropped,
     )
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from datetime import datetime
-from typing import Any, Literal
+from datetime import date, datetime
+from typing import Any, Literal, NamedTuple
 
 LEAST_SPREAD = 0.001  # of a leg's measures; candidates nearer to each other than this are alike to it
 # How much a model counts in a language that it has not learnt, beside 1 for a leg that knows what it says: it orders what
@@ -59,6 +59,34 @@ class QueryVector:
         return replace(
             self, scanned=[*self.scanned, *(graph.collection_id for graph in self.indexed)], indexed=[]
         )
+
+
+class Ranked(NamedTuple):
+    """A row of the statement that ranks; a tuple, since a search makes up to 150 of them and reads most of them once.
+
+    Attributes:
+        cover: of its document, with its best passage alone; empty with its others.
+        form: in which its document's terms are written, "" for one that no index knows.
+        dated: its document's date, as people gave it.
+
+    The others are those of ``SearchHit``.
+    """
+
+    score: float
+    chunk_id: int
+    document_id: int
+    vector_rank: int | None
+    lexical_rank: int | None
+    exact_rank: int | None
+    distance: float | None
+    bm25: float | None
+    cover: str
+    form: str
+    dated: date | None
+
+    def scored(self, score: float) -> Ranked:
+        """Return the row with another score."""
+        return Ranked(score, *self[1:])
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ There the ORM's own work is felt: making a join of four tables takes it longer t
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any, Generic, TypeVar
 
 from django.db import DEFAULT_DB_ALIAS, connection, models
@@ -23,16 +24,19 @@ class Columns(Generic[M]):
 
     def __init__(self, model: type[M], alias: str) -> None:
         self._model = model
-        self._fields = model._meta.concrete_fields
-        self._names = [field.attname for field in self._fields]
-        self._sql = ", ".join(f'{alias}."{field.column}"' for field in self._fields)
+        fields = model._meta.concrete_fields
+        self._names = [field.attname for field in fields]
+        self._sql = ", ".join(f'{alias}."{field.column}"' for field in fields)
+        self._converted = [(at, field) for at, field in enumerate(fields) if hasattr(field, "from_db_value")]
 
     def __str__(self) -> str:
         return self._sql
 
     def take(self, values: Iterator[Any]) -> M:
         """Return the model of the next columns of a row, and leave those behind them."""
-        found = [converted(field, next(values)) for field in self._fields]
+        found = list(islice(values, len(self._names)))
+        for at, field in self._converted:
+            found[at] = converted(field, found[at])
         return self._model.from_db(DEFAULT_DB_ALIAS, self._names, found)
 
 

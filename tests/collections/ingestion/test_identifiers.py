@@ -4,6 +4,7 @@ import time
 
 import pytest
 
+from apps.collections.ingestion import identifiers
 from apps.collections.ingestion.identifiers import (
     facts,
     fidelity_measure,
@@ -25,6 +26,26 @@ def test_identifiers_are_whole_when_text_has_codes_and_names():
         "v1.2.3",
         "gpt4",
     }
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a.b",
+        "a:b2",
+        "x_y",
+        "getName",
+        "GPT4",
+        "4G",
+        "INV‐7",
+        "is 4²/m here",
+        "end.\nThe-next",
+        "and/or",
+        "Äb/ç_d",
+    ],
+)
+def test_quick_look_misses_nothing(text: str) -> None:
+    assert identifier_list(f"What of {text}?") == identifiers._identifiers(text)
 
 
 def test_words_are_no_identifiers_when_only_hyphenated():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import date
-from typing import Any
 
 import pytest
 
@@ -11,7 +10,7 @@ from apps.collections.ingestion.covers import MAX_CHARS, cover_of
 from apps.collections.ingestion.types import ExtractedDocument, PageText
 from apps.collections.search.document_order import WantedDocuments
 from apps.collections.search.named import MOST
-from apps.collections.search.types import SearchHit
+from apps.collections.search.types import Ranked, SearchHit
 
 
 class Upload:
@@ -26,23 +25,16 @@ def covered(text: str) -> str:
 
 def candidate(
     pk: int, cover: str, score: float, form: str = "2:english", dated: date | None = None
-) -> dict[str, Any]:
-    return {
-        "chunk_id": pk,
-        "document_id": pk,
-        "cover": cover,
-        "form": form,
-        "score": score,
-        "dated": dated,
-    }
+) -> Ranked:
+    return Ranked(score, pk, pk, None, None, None, None, None, cover, form, dated)
 
 
-def ordered(query: str, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def ordered(query: str, rows: list[Ranked]) -> list[Ranked]:
     return WantedDocuments(query).rows_ordered(rows)
 
 
-def places(query: str, rows: list[dict[str, Any]]) -> list[int]:
-    return [row["chunk_id"] for row in ordered(query, rows)]
+def places(query: str, rows: list[Ranked]) -> list[int]:
+    return [row.chunk_id for row in ordered(query, rows)]
 
 
 @pytest.mark.parametrize(
@@ -155,20 +147,20 @@ def test_document_named_in_full_comes_before_its_likes() -> None:
         candidate(5, "", 5.4, form=""),
     ]
     found = ordered("What did Borealis pay in Q1 2023?", reports)
-    assert found[0]["chunk_id"] == 2
-    assert found[0]["score"] <= 5.0 + 2 * MOST
-    assert {row["chunk_id"] for row in found} == {1, 2, 3, 4, 5}
+    assert found[0].chunk_id == 2
+    assert found[0].score <= 5.0 + 2 * MOST
+    assert {row.chunk_id for row in found} == {1, 2, 3, 4, 5}
 
 
 def test_name_does_not_bring_a_passage_about_something_else() -> None:
     rows = [candidate(1, "Tariffs", 9.0), candidate(2, "Borealis Inc", 9.0 - MOST - 0.1)]
-    assert ordered("What are the duties of Borealis?", rows)[0]["chunk_id"] == 1
+    assert ordered("What are the duties of Borealis?", rows)[0].chunk_id == 1
 
 
 def test_what_all_documents_are_called_parts_none() -> None:
     rows = [candidate(n, "Report", 5.0 - n / 10) for n in range(19)] + [candidate(19, "", 4.9)]
-    found = {row["chunk_id"]: row["score"] for row in ordered("What does the report say?", rows)}
-    assert found == pytest.approx({row["chunk_id"]: row["score"] for row in rows}, abs=0.1)
+    found = {row.chunk_id: row.score for row in ordered("What does the report say?", rows)}
+    assert found == pytest.approx({row.chunk_id: row.score for row in rows}, abs=0.1)
 
 
 def test_questions_without_candidates_or_names_stay_as_they_are() -> None:
@@ -240,10 +232,10 @@ def test_period_orders_all_companies_where_none_is_named() -> None:
     ],
 )
 def test_question_without_period_or_age_is_ordered_by_what_answers(query: str) -> None:
-    rows = [candidate(row["chunk_id"], row["cover"], row["score"]) for row in FILINGS]
-    by_score = [row["chunk_id"] for row in sorted(rows, key=lambda row: -row["score"])]
-    found = ordered(query, [row | {"cover": ""} for row in rows])
-    assert [row["chunk_id"] for row in found] == by_score
+    rows = [candidate(row.chunk_id, row.cover, row.score) for row in FILINGS]
+    by_score = [row.chunk_id for row in sorted(rows, key=lambda row: -row.score)]
+    found = ordered(query, [row._replace(cover="") for row in rows])
+    assert [row.chunk_id for row in found] == by_score
     wanted = WantedDocuments(query)
     wanted.rows_ordered(rows)
     assert wanted.note == ""

@@ -7,7 +7,7 @@ import pytest
 from django.db import connection, transaction
 from pgvector import HalfVector, SparseVector
 
-from apps.collections.index.postings import Contents, postings_add
+from apps.collections.index.postings import Contents, _edge, postings_add
 from apps.collections.index.term_weights import weights_pack
 from apps.collections.ingestion.lexical import MAX_TERMS, SPARSE_DIMS, term_id, tf_weights
 from apps.collections.storage import packing
@@ -113,3 +113,23 @@ def test_postings_propose_only_what_may_be_found() -> None:
     found = postings_add(CONTENTS, [common], limit=2, documents=allowed, disabled=np.array([105]))
     assert sorted(found) == [106, 107]
     assert postings_add(CONTENTS, [common], limit=2, documents=np.array([], np.int64)) == []
+
+
+@pytest.mark.parametrize(
+    "sums",
+    [
+        np.arange(5_000),
+        np.arange(5_000) % 7,
+        np.zeros(500),
+        np.where(
+            np.arange(5_000) % 16, np.arange(5_000), 9_999
+        ),  # what is looked at first is higher than the rest
+        np.where(np.arange(5_000) % 16, np.arange(5_000), 0),  # and lower
+        np.array([3, 1, 2]),
+    ],
+    ids=["rising", "drawn", "none", "misled_up", "misled_down", "few"],
+)
+@pytest.mark.parametrize("limit", [1, 2, 100, 499])
+def test_edge_is_the_smallest_of_the_largest(sums: np.ndarray, limit: int) -> None:
+    if limit < len(sums):
+        assert _edge(sums.astype(np.float32), limit) == np.sort(sums)[-limit]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Coroutine, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -110,6 +111,19 @@ def test_prose_and_code_are_searched_apart(use: Any) -> None:
     assert unknown["results"], "a type orders, it hides nothing"
     assert "no document" in unknown["note"].lower()
     assert "Known types: guide" in unknown["note"]
+
+
+def test_question_is_embedded_once_where_a_call_searches_twice(
+    use: Any,
+    embedder: Any,  # noqa: F811 - the fixture
+) -> None:
+    call = use()
+    embedded: list[str] = []
+    embedder.on_texts, embedder.space = embedded.extend, replace(embedder.space, provider="local")
+    Document.objects.filter(name="lamps.md").update(document_type="guide")
+    found = call("search_documents", query="What is the duty on lamps?", document_type="guide")
+    assert found["results"][0]["type"] == "guide"
+    assert embedded == ["What is the duty on lamps?"]
 
 
 def test_code_graph_answers_by_relation(use: Any) -> None:
