@@ -16,8 +16,8 @@ def on_answer(listener: Listener, *, wanted: str) -> None:
     """Have a function called with each turn that has an answer, after its transaction; once however often it is named.
 
     Args:
-        wanted: in SQL without values, whether the workspace of the turn ``t`` has anything to do with it. It is a part of the statement that
-            ends the turn: most workspaces have nothing to do, and each answer would ask for that by a statement of its own.
+        wanted: in SQL without values, whether it has anything to do about a turn ``t``. It's asked by the statement that ends
+            the turn: in most workspaces there is nothing to do, and finding that out would take each answer another one.
     """
     _LISTENERS[listener] = wanted
 

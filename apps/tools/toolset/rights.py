@@ -162,8 +162,8 @@ def _rules(row: Sequence[Any]) -> ToolRules:
     )
 
 
-# Read for each call, and nearly always what they were: reading and compiling them took as long as the statement. Only what
-# the database says at that moment is looked up, so nothing is kept that it does not say any more.
+# Asked for each call, and nearly always what they were. The texts come from the database each time: a grant that was taken
+# away is in none of them.
 @lru_cache(maxsize=64)
 def _policy(grants: str | None, members: str | None) -> Policy | tuple[Grant, ...]:
     """Return the policy of grants and toolkits as the statement tells them; the grants alone where the time counts too."""
