@@ -66,9 +66,9 @@ def test_every_row_has_a_tenant_that_is_there() -> None:
     )
     leads = {(table, target) for table, target, _, is_firm in references if is_firm}
     own = {table for table, target in leads if target == "tenancy_tenant"}
-    reached, before = set(own), set()
-    while reached != before:
-        before, reached = reached, reached | {table for table, target in leads if target in reached}
+    reached = set(own)
+    while more := {table for table, target in leads if target in reached} - reached:
+        reached |= more
     tables = {m._meta.db_table for m in MODELS}
     assert reached >= tables
     assert own.isdisjoint(table for table, target in leads if target in tables)

@@ -145,7 +145,7 @@ def settings(port: int, *, durable: bool) -> dict[str, str | float]:
         "listen_addresses": HOST,
         "port": port,
         "unix_socket_directories": "",  # a socket's path is limited to 107 bytes, a project's is not
-        # A worker process holds up to 23 (4 of its lane, 16 of blocking tools), a web process 12; an unused slot costs little.
+        # A worker process holds up to 22 (3 of its lane, 16 of blocking tools), a web process 12; an unused slot costs little.
         "max_connections": 300,
         "shared_buffers": "256MB",  # touched only as it fills
         "work_mem": "16MB",
