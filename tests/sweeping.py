@@ -9,6 +9,7 @@ foreign key.
 
 from __future__ import annotations
 
+import time
 from functools import cache
 from graphlib import TopologicalSorter
 from typing import Any
@@ -34,6 +35,7 @@ _UNASKED = """SELECT set_config('session_replication_role', 'replica', false)
               WHERE has_parameter_privilege('session_replication_role', 'SET')"""
 # As DISCARD ALL does, which would also forget what is prepared and planned.
 _RESET = "CLOSE ALL; RESET ROLE; RESET ALL; UNLISTEN *; SELECT pg_advisory_unlock_all()"
+_PATIENCE_S, _PAUSE_S, _HELD_MS = 120.0, 0.02, 500
 _lines: dict[str, psycopg.Connection[Any]] = {}
 
 
@@ -78,23 +80,40 @@ def constraints_are_to_check(one: Any) -> bool:
 
 
 def sweep() -> None:
-    """Delete every row but those of Django's own registers; sequences go on, as after ``flush``."""
-    tables = _tables()
-    names = ", ".join(f'"{table}"' for table in tables)
-    line = _line()
-    with line.transaction():
-        # As TRUNCATE does, wait for what a running server is writing: its row could point to one deleted here. Not for
-        # ever: a test that failed may have left a worker that stands still in a transaction.
-        line.execute("SET LOCAL lock_timeout = '120s'")
-        line.execute(f"LOCK TABLE {names} IN EXCLUSIVE MODE")
-        found = _found(line)
-        if max(found.values(), default=0) >= _MANY_ROWS:
-            for statement in connection.ops.sql_flush(no_style(), tables):
-                line.execute(statement)
-        elif found:
-            clears = [statement for table, statement in _clears() if table in found]
-            deletes = [f'DELETE FROM "{table}"' for table in tables if table in found]
-            line.execute("; ".join(clears + deletes))
+    """Delete every row but those of Django's own registers; sequences go on, as after ``flush``.
+
+    As TRUNCATE does, it waits for what a running server is writing: its row could point to one deleted here. Not for ever:
+    a test that failed may have left a worker that stands still in a transaction. And not with tables in hand, but for those
+    that TRUNCATE takes from who reads them: who writes another one first and one of these next would wait for it in turn.
+    """
+    line, until = _line(), time.monotonic() + _PATIENCE_S
+    while True:
+        try:
+            with line.transaction():
+                line.execute(f"SET LOCAL lock_timeout = '{_HELD_MS}ms'; {_locked()}")
+                _empty(line)
+            return
+        except psycopg.errors.LockNotAvailable:
+            if time.monotonic() > until:
+                raise
+        time.sleep(_PAUSE_S)
+
+
+@cache
+def _locked() -> str:
+    names = ", ".join(f'"{table}"' for table in _tables())
+    return f"LOCK TABLE {names} IN EXCLUSIVE MODE NOWAIT"
+
+
+def _empty(line: psycopg.Connection[Any]) -> None:
+    found = _found(line)
+    if max(found.values(), default=0) >= _MANY_ROWS:
+        for statement in connection.ops.sql_flush(no_style(), _tables()):
+            line.execute(statement)
+    elif found:
+        clears = [statement for table, statement in _clears() if table in found]
+        deletes = [f'DELETE FROM "{table}"' for table in _tables() if table in found]
+        line.execute("; ".join(clears + deletes))
 
 
 def rows_left() -> dict[str, int]:

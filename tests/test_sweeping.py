@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import threading
+import time
+from types import SimpleNamespace
+
+import psycopg
 import pytest
 from django.apps import apps
 from django.contrib.contenttypes.models import ContentType
@@ -11,6 +16,7 @@ from tenancy.database.base import as_login_role
 from tenancy.row_security import tenant_models
 from tests import sweeping
 from tests.permissions.world import Side, make_row
+from tests.servers import database_url
 
 
 def rows_left() -> list[str]:
@@ -49,6 +55,29 @@ def test_sweep_goes_on_after_a_test_that_cut_every_connection() -> None:
         )
         assert cursor.fetchone()[0] >= 1
     sweeping.sweep()
+    assert sweeping.rows_left() == {}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_server_that_still_writes_is_waited_for_and_never_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever it writes first: the sweep holds no table of those that it has while it waits for another."""
+    Side()
+    tables, tried = sweeping._tables(), threading.Event()
+
+    def pause(seconds: float) -> None:
+        tried.set()
+        time.sleep(seconds)
+
+    monkeypatch.setattr(sweeping, "time", SimpleNamespace(monotonic=time.monotonic, sleep=pause))
+    with psycopg.connect(database_url()) as server:
+        server.execute("SET lock_timeout = '60s'")
+        server.execute(f'DELETE FROM "{tables[-1]}" WHERE false')
+        sweep = threading.Thread(target=sweeping.sweep)
+        sweep.start()
+        assert tried.wait(60)
+        server.execute(f'DELETE FROM "{tables[0]}" WHERE false')
+        assert sweep.is_alive()
+    sweep.join(60)
     assert sweeping.rows_left() == {}
 
 
