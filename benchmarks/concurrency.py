@@ -30,7 +30,7 @@ from _common import write_result
 from _stack import database, load, percentile, product
 from turn_cost import Meter, cpu_ms
 
-MODEL = "fake-search4-think1000-words20"
+MODEL = "fake-search4-varied-think1000-words20"
 CALLS, CALL_S, CLIENTS = 5, 1.0, 4
 TEXT = "The notice period is thirty days. It begins on the first day of the month that follows.\n\n"
 QUESTION = "When does the notice period begin?"

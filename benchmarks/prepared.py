@@ -22,7 +22,7 @@ import psutil
 from _common import data_dir, write_result
 from _stack import database, load, product
 
-MODEL = "fake-search4-think0-words20"
+MODEL = "fake-search4-varied-think0-words20"
 SETTING = "GROUNDWORK_PREPARE_STATEMENTS"
 SIDES = {"text": "0", "prepared": "1"}
 

@@ -36,7 +36,7 @@ from _common import write_result
 from _portal import Portal, person
 from _stack import database, load, product
 
-MODELS = ("fake-words40-gap50", "fake-search4-words20")
+MODELS = ("fake-words40-gap50", "fake-search4-varied-words20")
 """One speaks for two seconds, one searches before it speaks."""
 CLIENTS = 4
 WARM = 3
