@@ -9,7 +9,7 @@ from django.contrib.admin import apps as admin
 
 _NEW_CONTAINERS = 10_000
 """How many there are before the collector looks for cycles among them. Nothing of a run needs it to go (decision 219), so
-Python's own 700 would only have it walk what is in use: 2 % of a worker's time, where this is 0.1 %."""
+Python's own 700 would only have it walk what is in use: 2 % of a worker's time, where 5,000 take .6 and 20,000 .2."""
 
 
 class ConfigConfig(AppConfig):

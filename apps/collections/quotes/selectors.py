@@ -29,7 +29,7 @@ _BUILT = frozenset(
 )
 _MOST = 60_000_000  # more characters than a page can have
 _LONGEST_PART = 2 * PART_CHARS
-# Postgres counts the characters of a text three times to cut a piece out of it, three times what it takes to send a page whole.
+# Postgres counts the characters of a text to cut a piece out of it: 46 us for a page of 8,900, where all of it takes 12.
 WHOLE_BYTES = 10_000
 """Pages up to so long come whole, and are cut here."""
 PAGES = f"""
