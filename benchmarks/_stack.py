@@ -44,11 +44,11 @@ def database(*, is_migrated: bool = True) -> Iterator[str]:
             server.start()
             stack.callback(server.stop)
             url, superuser_url = server.url, server.superuser_url
-        name = sql.Identifier(f"groundwork_benchmark_{os.getpid()}")
-        _execute(url, sql.SQL("CREATE DATABASE {}").format(name))
-        stack.callback(_execute, url, sql.SQL("DROP DATABASE {} WITH (FORCE)").format(name))
-        parts = urlsplit(url)
-        os.environ["DATABASE_URL"] = urlunsplit(parts._replace(path=f"/{name.as_string()[1:-1]}"))
+        name = f"groundwork_benchmark_{os.getpid()}"
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+        stack.callback(_drop, url, name)
+        os.environ["DATABASE_URL"] = urlunsplit(urlsplit(url)._replace(path=f"/{name}"))
         import django
 
         django.setup()
@@ -61,9 +61,11 @@ def database(*, is_migrated: bool = True) -> Iterator[str]:
         yield superuser_url
 
 
-def _execute(url: str, statement: sql.Composed) -> None:
+def _drop(url: str, name: str) -> None:
+    from tests.databases import database_drop
+
     with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute(statement)
+        database_drop(connection, name)
 
 
 @contextlib.contextmanager

@@ -200,13 +200,15 @@ def second_database(url: str) -> Iterator[str]:
     """Make another empty database on the same server."""
     import psycopg
 
+    from tests.databases import database_drop
+
     name = f"{url.rpartition('/')[2]}_second"
     with psycopg.connect(url, autocommit=True) as line:
         line.execute(f'CREATE DATABASE "{name}"')
         try:
             yield f"{url.rpartition('/')[0]}/{name}"
         finally:
-            line.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
+            database_drop(line, name)
 
 
 def main() -> int:

@@ -109,7 +109,7 @@ def cloned(worker: str) -> Iterator[str]:
             _drop_abandoned(cursor, before)
             if not _names(cursor, template):
                 _build(cursor, template)
-            _drop(cursor, name)
+            database_drop(cursor, name)
             # The files themselves are copied: as log records it takes several times as long.
             cursor.execute(f'CREATE DATABASE "{name}" TEMPLATE "{template}" STRATEGY FILE_COPY')
         finally:
@@ -123,7 +123,7 @@ def cloned(worker: str) -> Iterator[str]:
         _made.remove(name)
         _point_at(before)
         with connection._nodb_cursor() as cursor:
-            _drop(cursor, name)
+            database_drop(cursor, name)
 
 
 def is_made() -> bool:
@@ -147,7 +147,7 @@ def _build(cursor: Any, template: str) -> None:
     """Migrate a new database, give it the template's name, and forget the oldest of the others."""
     unfinished = f"{template}_unfinished"
     before = str(connection.settings_dict["NAME"])
-    _drop(cursor, unfinished)
+    database_drop(cursor, unfinished)
     cursor.execute(f'CREATE DATABASE "{unfinished}"')
     _point_at(unfinished)
     try:
@@ -157,7 +157,7 @@ def _build(cursor: Any, template: str) -> None:
         _point_at(before)
     cursor.execute(f'ALTER DATABASE "{unfinished}" RENAME TO "{template}"')
     for old in _names(cursor, _TEMPLATE + "%")[:-_KEPT]:
-        _drop(cursor, old)
+        database_drop(cursor, old)
 
 
 def _drop_abandoned(cursor: Any, before: str) -> None:
@@ -170,7 +170,7 @@ def _drop_abandoned(cursor: Any, before: str) -> None:
     for name in _names(cursor, f"test_{before}_%"):
         run = name.removeprefix(f"test_{before}_").partition("_")[0]
         if name not in in_use and run.isdigit() and not psutil.pid_exists(int(run)):
-            _drop(cursor, name)
+            database_drop(cursor, name)
 
 
 def _names(cursor: Any, pattern: str) -> list[str]:
@@ -179,7 +179,13 @@ def _names(cursor: Any, pattern: str) -> list[str]:
     return [row[0] for row in cursor.fetchall()]
 
 
-def _drop(cursor: Any, name: str) -> None:
+def database_drop(cursor: Any, name: str) -> None:
+    """Drop a database, if there is one, with the connections that this role has to it.
+
+    Args:
+        cursor: a cursor, or a connection of psycopg, outside a transaction.
+        name: of the database.
+    """
     # A process that a test left connected is no reason to keep its database. Not WITH (FORCE): that is refused while
     # the server itself is at work in it (autovacuum), which a plain DROP ends and waits for.
     cursor.execute(

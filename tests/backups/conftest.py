@@ -23,6 +23,7 @@ from tenancy.scope import tenant_scope
 from tenancy.services import credential_set
 from tests.cast import Cast, make_cast
 from tests.collections.conftest import LAMPS, WordEmbedder, embedder, ingest, read_at_once
+from tests.databases import database_drop
 from tests.factories import make_collection
 
 __all__ = ["embedder"]
@@ -121,21 +122,13 @@ class Elsewhere:
             self.settings.DATA_DIR, self.settings.MEDIA_ROOT = before
 
 
-def _drop_target(line: psycopg.Connection[Any]) -> None:
-    # Not WITH (FORCE): that is refused while autovacuum is at work there, which a plain DROP ends and waits for.
-    line.execute(
-        "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = 'target' AND usename = current_user"
-    )
-    line.execute("DROP DATABASE IF EXISTS target")
-
-
 @pytest.fixture
 def elsewhere(
     bare_server: EmbeddedPostgres, settings: Any, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Elsewhere]:
     """An empty database on a server that has none of our roles, and an empty data directory."""
     with psycopg.connect(bare_server.url, autocommit=True) as line:
-        _drop_target(line)
+        database_drop(line, "target")
         for role in (APP_ROLE, PLATFORM_ROLE):
             line.execute(f"DROP ROLE IF EXISTS {role}")
         line.execute("CREATE DATABASE target")
@@ -144,4 +137,4 @@ def elsewhere(
     url = bare_server.url.rpartition("/")[0] + "/target"
     yield Elsewhere(url, tmp_path_factory.mktemp("elsewhere"), settings)
     with psycopg.connect(bare_server.url, autocommit=True) as line:
-        _drop_target(line)
+        database_drop(line, "target")

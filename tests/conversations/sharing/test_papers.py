@@ -88,8 +88,8 @@ def test_answer_is_read_again_with_its_footnotes(cast: Cast, told: Turn, tmp_pat
     assert "1 <w:p/>" in said
     assert "[1]" in said, "in code it is text"
     with tenant_scope(cast.tenant.pk):
-        forms = AuditEvent.objects.filter(action="conversation.export").values_list("data__form", flat=True)
-        assert list(forms) == ["docx", "pdf"]
+        events = AuditEvent.objects.filter(action="conversation.export").order_by("pk")
+        assert list(events.values_list("data__form", flat=True)) == ["docx", "pdf"]
 
 
 def test_source_that_may_not_be_read_any_more_has_no_words_in_a_footnote(cast: Cast, told: Turn) -> None:
