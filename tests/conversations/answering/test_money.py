@@ -34,6 +34,7 @@ from tests.collections.conftest import WordEmbedder, embedder
 from tests.conversations.answering.test_modes import asked, follow, written
 from tests.conversations.chat.test_views import HTMX, client_of, key_headers, url
 from tests.conversations.support import Library, answer, ask, title_made
+from tests.midnight import one_day  # noqa: F401 - a fixture
 from tests.runs.test_budgets import CENT, MODEL
 from tests.tools.mcp_server.conftest import key_of, message, post
 from toolloop.errors import AuthFailed
