@@ -6,16 +6,16 @@
 #   benchmarks/nightly.sh [NAME ...]     all of them, or those of these names
 #
 # GROUNDWORK_SHARED_DATA   the folder of real documents (default: ../shared/data)
-# GROUNDWORK_NIGHTLY_SETS  a folder with the public sets: qa/, tools/, sentences/, languages/, sec-10-q/,
+# NIGHTLY_SETS             a folder with the public sets: qa/, tools/, sentences/, languages/, sec-10-q/,
 #                          as each benchmark's text says
-# GROUNDWORK_NIGHTLY_S     seconds that one benchmark may take (default: 3600)
+# NIGHTLY_S                seconds that one benchmark may take (default: 3600)
 set -uo pipefail
 cd "$(dirname "$0")/.."
 export PYTHONPATH=.:platform
 python=.venv/bin/python
 data=${GROUNDWORK_SHARED_DATA:-../shared/data}
-sets=${GROUNDWORK_NIGHTLY_SETS:-../shared/sets}
-most=${GROUNDWORK_NIGHTLY_S:-3600}
+sets=${NIGHTLY_SETS:-../shared/sets}
+most=${NIGHTLY_S:-3600}
 wanted=" $* "
 
 before=$(mktemp -d)

@@ -507,6 +507,15 @@ def test_code_reads_only_variables_that_there_are() -> None:
                 assert name in variables.VARIABLES, f"{path}: {name}"
 
 
+def test_scripts_and_tests_read_only_variables_that_there_are() -> None:
+    """Another one that begins like these stops each process that reads its settings."""
+    read = re.compile(r"\$\{?(GROUNDWORK_[A-Z_]+[A-Z])|environ(?:\.get\(|\[)\"(GROUNDWORK_[A-Z_]+[A-Z])")
+    paths = [*(ROOT / "benchmarks").glob("*.sh"), ROOT / ".ci/run", *(ROOT / "tests").rglob("*.py")]
+    named = {(path.name, a or b) for path in paths for a, b in read.findall(path.read_text())}
+    assert ("nightly.sh", "GROUNDWORK_SHARED_DATA") in named
+    assert {one for one in named if one[1] not in variables.VARIABLES} == set()
+
+
 def test_settings_of_docker_reach_its_containers() -> None:
     import yaml
 

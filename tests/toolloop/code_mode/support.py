@@ -20,7 +20,7 @@ from toolloop.code_mode.jail.driver import CPythonBackend
 from toolloop.tools import Tool, tool
 
 ROOT = Path(__file__).resolve().parents[3]
-CASES = Path(os.environ.get("GROUNDWORK_SANDBOX_CASES", ROOT.parent / "shared" / "cases" / "sandbox"))
+CASES = Path(os.environ.get("SANDBOX_CASES", ROOT.parent / "shared" / "cases" / "sandbox"))
 BACKENDS = (CPythonBackend(), MontyBackend())
 DECLARED = (ValueError, KeyError, FileNotFoundError)
 
@@ -29,7 +29,7 @@ def cases(name: str) -> list[Any]:
     """Return the shared cases of a file as pytest parameters; one that skips where they are absent."""
     path = CASES / name
     if not path.is_file():
-        why = f"{path} is absent; set GROUNDWORK_SANDBOX_CASES"
+        why = f"{path} is absent; set SANDBOX_CASES"
         return [pytest.param({}, marks=pytest.mark.skip(reason=why))]
     return [pytest.param(case, id=case["id"]) for case in json.loads(path.read_text())]
 
@@ -38,7 +38,7 @@ def fixture_module() -> ModuleType:
     """Load the tools of the shared cases."""
     path = CASES / "tools_fixture.py"
     if not path.is_file():
-        pytest.skip(f"{path} is absent; set GROUNDWORK_SANDBOX_CASES")
+        pytest.skip(f"{path} is absent; set SANDBOX_CASES")
     spec = importlib.util.spec_from_file_location("sandbox_tools_fixture", path)
     assert spec is not None
     assert spec.loader is not None
