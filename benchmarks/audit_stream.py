@@ -58,7 +58,7 @@ def measured(kind: str, expected: set[str], kills: int) -> dict[str, object]:
     from audit.models import AuditStream
     from tenancy.scope import platform_scope
     from tests.audit.relay import Relay, order_kept, relayed
-    from tests.audit.test_streams import certificate
+    from tests.certificates import certificate
     from tests.servers import free_port
     from webhooks.signing import secret_make
 

@@ -116,7 +116,8 @@ class Person:
         from tenancy.scope import tenant_scope
         from tenancy.services import api_key_create
         from tests.factories import actor_of
-        from tests.sso.conftest import BACKEND, DOMAIN
+        from tests.sso.conftest import BACKEND
+        from tests.sso.provider import DOMAIN
 
         self.tenant = tenant
         self.pk = provider.takes_in(f"person-{number}@{DOMAIN}")

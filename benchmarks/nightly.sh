@@ -23,11 +23,16 @@ trap 'rm -rf "$before"' EXIT
 cp benchmarks/results/*.json "$before"
 failed=() absent=()
 
-# run NAME [--needs PATH] ARGUMENT ...: one benchmark; a PATH that does not exist leaves it out.
+# run NAME [--on-database] [--needs PATH] ARGUMENT ...: one benchmark, with a database of its own where it makes none; a PATH
+# that does not exist leaves it out.
 run() {
-  local name=$1 code=0
+  local name=$1 code=0 module=("benchmarks.$1")
   shift
   if [[ $wanted != "  " && $wanted != *" $name "* ]]; then return; fi
+  if [[ ${1:-} == --on-database ]]; then
+    module=(benchmarks._on_database "$name")
+    shift
+  fi
   if [[ ${1:-} == --needs ]]; then
     if [[ ! -e $2 ]]; then
       absent+=("$name ($2)")
@@ -36,12 +41,12 @@ run() {
     shift 2
   fi
   echo "== $name $(date -u +%H:%M:%S)"
-  timeout --kill-after=30 "$most" "$python" -m "benchmarks.$name" "$@" || code=$?
+  timeout --kill-after=30 "$most" "$python" -m "${module[@]}" "$@" || code=$?
   if ((code)); then failed+=("$name (exit code $code)"); fi
 }
 
 # Answers and retrieval
-run search --needs "$data"
+run search --on-database --needs "$data"
 run scifact_experiment --needs "$data"
 run lexical --needs "$data"
 run not_found --needs "$sets/qa" --qa "$sets/qa"
@@ -90,12 +95,12 @@ run metrics
 run audit_stream
 run air_gapped --needs var/wheelhouse
 run pooler
-run openapi_import
-run document_list
-run usage_page
+run openapi_import --on-database
+run document_list --on-database
+run usage_page --on-database
 run swap
 run search_plan
-run search_scale --plain
+run search_scale --on-database --plain
 run backup_beside
 run dataset_pipeline --needs "$data"
 run dataset_throughput

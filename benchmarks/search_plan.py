@@ -110,7 +110,7 @@ def run(questions: int) -> dict[str, Any]:
             ranked.append(found)
             return found
 
-        search_ranking.rows_execute = search_module.rows_execute = kept
+        search_ranking.rows_execute = search_module.rows_execute = kept  # type: ignore[attr-defined]
         shown = whole = 0
         asked = [search.question(rng, words) for _ in range(questions)]
         with connection.execute_wrapper(explained):
@@ -133,7 +133,7 @@ def run(questions: int) -> dict[str, Any]:
             "questions": questions,
             "statements_per_question": len(explained.statements) / questions,
             "candidates_per_question": sum(map(len, ranked)) / questions,
-            "candidate_bytes_per_question": round(size([r.values() for c in ranked for r in c]) / questions),
+            "candidate_bytes_per_question": round(size([row for found in ranked for row in found]) / questions),
             "shown_bytes_per_question": round(shown / questions),
             "whole_rows_of_candidates_bytes_per_question": round(whole / questions),
             "scans_per_question": {name: n / questions for name, n in sorted(explained.scans.items())},

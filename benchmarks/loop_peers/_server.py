@@ -259,7 +259,7 @@ class Gemini:
         }
 
 
-WIRES = {"responses": Responses(), "chat": Chat(), "anthropic": Anthropic(), "gemini": Gemini()}
+WIRES: dict[str, Any] = {"responses": Responses(), "chat": Chat(), "anthropic": Anthropic(), "gemini": Gemini()}
 
 
 def _answer_plain(body: dict[str, Any]) -> bytes:
