@@ -17,7 +17,7 @@ FLUSH_S = 0.08
 LOADED = ((16, 0.25), (8, 0.125))
 """(runs that speak, seconds between two writes) from the most on; each number of seconds is a multiple of those below."""
 SPEAKS_S = 0.5
-"""Seconds since its last word for which a run counts as one that speaks."""
+"""Most seconds between the words of a run that counts as one that speaks, and since the last of them."""
 _COUNTED_S = 0.1
 
 
@@ -26,7 +26,7 @@ class Pace:
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
-        self._spoke: dict[int, float] = {}
+        self._spoke: dict[int, tuple[float, bool]] = {}
         self._counted_at = 0.0
         self._every: float | None = None
         self._due: dict[float, list[Callable[[], None]]] = {}
@@ -40,11 +40,14 @@ class Pace:
     def spoken(self, run_id: int) -> None:
         """Note that a run has said something."""
         now = self._loop.time()
-        self._spoke[run_id] = now
+        last = self._spoke.get(run_id)
+        # What says a word now and then has little to gather: waiting would only make it late.
+        self._spoke[run_id] = now, last is not None and now - last[0] < SPEAKS_S
         if now - self._counted_at >= _COUNTED_S:
-            self._spoke = {run: at for run, at in self._spoke.items() if now - at < SPEAKS_S}
+            self._spoke = {run: last for run, last in self._spoke.items() if now - last[0] < SPEAKS_S}
             self._counted_at = now
-            self._every = next((every for many, every in LOADED if len(self._spoke) >= many), None)
+            speaking = sum(goes_on for _, goes_on in self._spoke.values())
+            self._every = next((every for many, every in LOADED if speaking >= many), None)
 
     def next_after(self, written_at: float) -> float:
         """Return when a run that was last written at a time of the loop's clock is written again, on the same clock."""

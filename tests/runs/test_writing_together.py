@@ -248,6 +248,21 @@ def test_the_pace_follows_how_many_speak(speaking: int, every: float) -> None:
     assert pace.next_after(clock.now) == pytest.approx(clock.now + FLUSH_S)  # the others have fallen silent
 
 
+def test_a_word_now_and_then_is_written_at_once_however_many_runs_say_one() -> None:
+    clock = Clock()
+    pace = Pace(clock)  # type: ignore[arg-type]
+    for _ in range(3):
+        for run in range(40):
+            clock.now += 0.02
+            pace.spoken(run)
+            assert pace.next_after(clock.now - 10) < clock.now
+    for run in range(40):
+        pace.spoken(run)  # each again, within the half second of twenty-four others
+    clock.now += 0.1
+    pace.spoken(39)
+    assert pace.next_after(clock.now - 10) > clock.now
+
+
 def test_all_runs_of_a_loaded_process_are_due_in_the_same_moment() -> None:
     clock = Clock()
     pace = Pace(clock)  # type: ignore[arg-type]
