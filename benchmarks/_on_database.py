@@ -12,7 +12,9 @@ def main() -> int:
     """Run it, and return its exit status."""
     name, *arguments = sys.argv[1:]
     with database():  # DATABASE_URL names it
-        return subprocess.run([sys.executable, "-m", f"benchmarks.{name}", *arguments], check=False).returncode
+        return subprocess.run(
+            [sys.executable, "-m", f"benchmarks.{name}", *arguments], check=False
+        ).returncode
 
 
 if __name__ == "__main__":

@@ -133,7 +133,9 @@ def run(questions: int) -> dict[str, Any]:
             "questions": questions,
             "statements_per_question": len(explained.statements) / questions,
             "candidates_per_question": sum(map(len, ranked)) / questions,
-            "candidate_bytes_per_question": round(size([row for found in ranked for row in found]) / questions),
+            "candidate_bytes_per_question": round(
+                size([row for found in ranked for row in found]) / questions
+            ),
             "shown_bytes_per_question": round(shown / questions),
             "whole_rows_of_candidates_bytes_per_question": round(whole / questions),
             "scans_per_question": {name: n / questions for name, n in sorted(explained.scans.items())},

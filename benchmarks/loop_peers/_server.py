@@ -259,7 +259,12 @@ class Gemini:
         }
 
 
-WIRES: dict[str, Any] = {"responses": Responses(), "chat": Chat(), "anthropic": Anthropic(), "gemini": Gemini()}
+WIRES: dict[str, Any] = {
+    "responses": Responses(),
+    "chat": Chat(),
+    "anthropic": Anthropic(),
+    "gemini": Gemini(),
+}
 
 
 def _answer_plain(body: dict[str, Any]) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pypdfium2
@@ -14,6 +15,8 @@ _SPECK = 0.004
 _LETTERS_IN_PICTURE = 12
 _GARBLED = 0.3
 _OBJECTS = 4000
+_WORDS = re.compile(r"[^\W_]+")
+_MEANINGLESS = re.compile("[\ufffd\ue000-\uf8ff]")
 
 
 def is_scanned(page: Any, textpage: Any, text: str) -> bool:
@@ -23,7 +26,7 @@ def is_scanned(page: Any, textpage: Any, text: str) -> bool:
         page, textpage: PDFium's.
         text: the page's cleaned text.
     """
-    letters = sum(1 for ch in text if ch.isalnum())
+    letters = _letters(text)
     if letters >= _MUCH_TEXT:
         return is_garbled(text)
     if letters and is_garbled(text):
@@ -36,9 +39,13 @@ def is_scanned(page: Any, textpage: Any, text: str) -> bool:
 
 def is_garbled(text: str) -> bool:
     """Tell whether a text layer says nothing: its font does not tell which letters its shapes are."""
-    shown = [ch for ch in text if not ch.isspace()]
-    bad = sum(1 for ch in shown if ch == "\ufffd" or "\ue000" <= ch <= "\uf8ff")
-    return len(shown) > 0 and bad > len(shown) * _GARBLED
+    bad = len(_MEANINGLESS.findall(text))
+    return bad > 0 and bad > sum(map(len, text.split())) * _GARBLED
+
+
+def _letters(text: str) -> int:
+    """Count letters and digits."""
+    return sum(map(len, _WORDS.findall(text)))
 
 
 def _picture_share(page: Any, textpage: Any) -> float:
@@ -63,6 +70,6 @@ def _picture_share(page: Any, textpage: Any) -> float:
         if area < _SPECK:
             continue
         inside = textpage.get_text_bounded(left, bottom, right, top, errors="ignore")
-        if sum(1 for ch in inside if ch.isalnum()) < _LETTERS_IN_PICTURE * max(1.0, area * 10):
+        if _letters(inside) < _LETTERS_IN_PICTURE * max(1.0, area * 10):
             share += area
     return min(share, 1.0)
