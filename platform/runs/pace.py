@@ -44,7 +44,7 @@ class Pace:
         # What says a word now and then has little to gather: waiting would only make it late.
         self._spoke[run_id] = now, last is not None and now - last[0] < SPEAKS_S
         if now - self._counted_at >= _COUNTED_S:
-            self._spoke = {run: last for run, last in self._spoke.items() if now - last[0] < SPEAKS_S}
+            self._spoke = {run: one for run, one in self._spoke.items() if now - one[0] < SPEAKS_S}
             self._counted_at = now
             speaking = sum(goes_on for _, goes_on in self._spoke.values())
             self._every = next((every for many, every in LOADED if speaking >= many), None)
