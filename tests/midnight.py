@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from datetime import UTC, datetime
 
 import pytest
 
@@ -14,7 +13,6 @@ _MOST_S = 30
 @pytest.fixture(autouse=True)
 def one_day() -> None:
     """Begin a test that would begin right before midnight right after it."""
-    now = datetime.now(UTC)
-    left = 86_400 - (now.hour * 60 + now.minute) * 60 - now.second
-    if left < _MOST_S:
-        time.sleep(left + 1)
+    left_s = 86_400 - time.time() % 86_400
+    if left_s < _MOST_S:
+        time.sleep(left_s + 1)
